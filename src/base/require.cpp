@@ -1,0 +1,15 @@
+#include "base/require.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace muster {
+
+void require_failed(const char* condition, const char* text, const char* file, int line) {
+    std::fprintf(stderr, "muster: invariant broken: %s (%s) at %s:%d\n", text, condition, file,
+                 line);
+    std::fflush(stderr);
+    std::abort();
+}
+
+} // namespace muster

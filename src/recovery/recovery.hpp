@@ -1,0 +1,58 @@
+#pragma once
+// Recovery: from what ended to what is done about it. Pure; used by the lead launcher (restarts in
+// place, within its allowance) and by the control plane (requeue, verdict), so that both agree.
+
+#include "model/orders.hpp"
+
+#include <vector>
+
+namespace muster::recovery {
+
+enum class Action {
+    restart, // a new generation (the lead) or a new attempt (the control plane)
+    stop,    // a verdict: `reason` says which
+};
+
+struct Remedy {
+    Action action = Action::stop;
+    Duration delay; // before the restart
+    Reason reason;  // why it is done; for stop, the verdict
+};
+
+/// One rank's end within a failed generation.
+struct EndedRank {
+    std::int64_t rank = 0;
+    NodeName node;
+    RankExit exit;
+};
+
+struct Failure {
+    ExitCause cause;
+    std::vector<EndedRank> ends;  // of all ranks that ended by themselves
+    std::int64_t ranks = 0;       // of the generation
+    bool stepped = false;         // a step beyond the last known one was made
+    std::int64_t failures_without_step = 0; // before this one
+    Duration lived;               // from start to the first end
+};
+
+inline constexpr Duration user_error_window = Duration::seconds(10);
+inline constexpr std::int64_t failures_without_step_max = 3;
+inline constexpr Duration backoff_first = Duration::seconds(1); // from the second failure, doubles
+inline constexpr Duration backoff_max = Duration::seconds(60);
+inline constexpr Duration budget_window = Duration::minutes(10);
+inline constexpr Duration budget_day = Duration::hours(24);
+
+/// The first cause among the ends of one generation: who failed, and who only followed.
+/// `ends` in the order of their exit; ends closer than `window` compete by kind of evidence.
+ExitCause first_cause(const std::vector<EndedRank>& ends, Duration window);
+
+/// True where every rank failed with the same exit code and last line soon after the start.
+bool is_user_error(const Failure& failure);
+
+/// True where one more restart at `now` is within the policy.
+bool within_budget(const RestartAllowance& allowance, Instant now);
+
+/// What to do about a failed generation or a lost attempt.
+Remedy remedy_for(const Failure& failure, const RestartAllowance& allowance, Instant now);
+
+} // namespace muster::recovery

@@ -1,0 +1,56 @@
+#pragma once
+// The scheduler: State -> Plan, pure. Policy here is simple (priority, then order of submission; gangs
+// all or nothing; never oversubscribing); the shape is final: reasons for everything, no copy of the
+// world, equal input gives an equal plan.
+
+#include "model/attempt.hpp"
+#include "model/workload.hpp"
+
+#include <map>
+#include <vector>
+
+namespace muster::scheduler {
+
+/// A node that accepts work, with its free devices.
+struct NodeState {
+    NodeName name;
+    Incarnation incarnation = 0;
+    std::vector<std::int64_t> free; // device indices, ascending
+    std::int64_t devices = 0;       // in all
+};
+
+/// A workload that waits. The order of `pending` in State does not matter.
+struct Pending {
+    WorkloadId id;
+    WorkloadName name;
+    std::int64_t priority = 0;
+    Instant submitted_at; // the original time, also after a requeue
+    Instant not_before;
+    const WorkloadSpec* spec = nullptr; // of the caller's ledger, valid during plan()
+    std::vector<NodeName> avoid;        // nodes excluded for it
+};
+
+struct State {
+    std::vector<NodeState> nodes; // ascending by name
+    std::vector<Pending> pending;
+    std::vector<std::pair<NodeName, std::int64_t>> held; // devices not free though their attempt ended
+};
+
+struct Admission {
+    WorkloadId id;
+    Placement placement;
+    Reason reason;
+};
+
+struct Plan {
+    std::vector<Admission> admissions;
+    /// For each workload that still waits: all reasons that hold.
+    std::map<WorkloadId, std::vector<Reason>> waiting;
+    /// The earliest end of a back-off, for the caller's next wake.
+    Instant next_at = Instant::never();
+};
+
+/// Leaves `state` with the devices of its admissions taken.
+Plan plan(State& state, Instant now);
+
+} // namespace muster::scheduler
