@@ -10,7 +10,7 @@
 #include "model/lane.hpp"
 #include "model/orders.hpp"
 
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -136,6 +136,21 @@ inline constexpr Duration kill_limit = Duration::seconds(60);    // then end wit
 inline constexpr Duration early_exit_limit = Duration::minutes(10); // rank done with 0, others go on
 inline constexpr Duration cause_window = Duration::millis(200);  // exits this close compete to be first
 inline constexpr Duration farewell_limit = Duration::seconds(20); // members told to leave, lead waits
+inline constexpr Duration goodbye_limit = Duration::seconds(2);   // a member's last beat, then it goes
+inline constexpr Duration member_silent_limit = Duration::seconds(15); // then the attempt is lost
+inline constexpr Duration lead_silent_limit = Duration::seconds(15);   // then a member ends its ranks
+inline constexpr Duration failure_grace_max = Duration::seconds(2); // a broken gang saves nothing
+inline constexpr Duration alike_wait = Duration::seconds(3); // early failures: do all fail alike?
+inline constexpr Duration start_limit = Duration::minutes(2); // table sent to all ranks created
+inline constexpr Duration bind_limit = Duration::seconds(10); // BindPort to PortBound
+inline constexpr Duration bind_retry = Duration::seconds(1);
+inline constexpr std::int64_t bind_tries_max = 5;
+inline constexpr Duration unreported_lived = Duration::minutes(10); // counts as progress, unreported
+inline constexpr Duration answer_min = Duration::millis(100); // polls answered sooner without news
+inline constexpr Duration stall_limit = Duration::seconds(1); // woken later: we were stopped, not they
+
+inline constexpr std::int64_t exit_lost = 75;     // EX_TEMPFAIL: the attempt is over, the job is not
+inline constexpr std::int64_t exit_signalled = 128; // + signal
 
 class LaunchCore {
   public:
@@ -144,12 +159,15 @@ class LaunchCore {
     using Command = LaunchCommand;
 
     explicit LaunchCore(LaunchConfig config);
+    ~LaunchCore();
+    LaunchCore(LaunchCore&&) noexcept;
+    LaunchCore& operator=(LaunchCore&&) noexcept;
 
     Decision<NoRecord, LaunchCommand> step(Instant now, const LaunchEvent& event);
 
   private:
-    LaunchConfig config_;
-    // The implementing file adds its private members here.
+    struct State; // state.hpp
+    std::unique_ptr<State> state_;
 };
 
 } // namespace muster::launch

@@ -229,17 +229,19 @@ struct MemberBeat {
     std::int64_t launcher_index = 0;
     std::int64_t asked = 0;
     std::int64_t order_revision = 0; // of the order last obeyed; 0: none
+    Instant sent_at;            // on its launcher's clock, as are all times below: ages are exact
     Term term = 0;
     Generation generation = 0;  // the newest that this member has taken up; 0: none
     bool started = false;       // all its ranks were started
     bool empty = true;          // verified: none of its processes is left
+    bool leaving = false;       // told to go by its node: ends its ranks and exits
     std::int64_t leftover_processes = 0; // that survived SIGKILL
     std::vector<RankExit> exits;         // all of its ranks' ends in this generation
     std::vector<RankProgress> progress;
     friend bool operator==(const MemberBeat&, const MemberBeat&) = default;
 };
-MUSTER_DESCRIBE(MemberBeat, workload, attempt, launcher_index, asked, order_revision, term,
-                generation, started, empty, leftover_processes, exits, progress)
+MUSTER_DESCRIBE(MemberBeat, workload, attempt, launcher_index, asked, order_revision, sent_at, term,
+                generation, started, empty, leaving, leftover_processes, exits, progress)
 MUSTER_REQUIRED(MemberBeat, "workload", "attempt", "launcher_index", "asked")
 
 enum class MemberAction {

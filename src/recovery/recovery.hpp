@@ -35,12 +35,31 @@ struct Failure {
     Duration lived;               // from start to the first end
 };
 
-inline constexpr Duration user_error_window = Duration::seconds(10);
+inline constexpr Duration user_error_window = Duration::seconds(20); // imports alone take seconds
 inline constexpr std::int64_t failures_without_step_max = 3;
 inline constexpr Duration backoff_first = Duration::seconds(1); // from the second failure, doubles
 inline constexpr Duration backoff_max = Duration::seconds(60);
 inline constexpr Duration budget_window = Duration::minutes(10);
 inline constexpr Duration budget_day = Duration::hours(24);
+
+/// A rank that ends with this code asks not to be restarted (docs/launch.md).
+inline constexpr std::int64_t exit_do_not_retry = 93;
+
+/// What an end says about itself: the stronger kind comes first.
+enum class Evidence {
+    own,         // killed from outside, crashed, a Python error of its own, could not be executed
+    plain,       // an exit code without words
+    consequence, // it lost a peer: connection reset, collective timed out
+    none,        // ended with 0, or by us
+};
+Evidence evidence_of(const RankExit& exit);
+
+/// True where the rank ended by itself and not with 0.
+bool failed(const RankExit& exit);
+/// The rank's exit code as a shell would report it: 128 + signal for signals.
+std::int64_t exit_code_of(const RankExit& exit);
+/// True where two ends have the same code and the same last words, numbers aside.
+bool alike(const RankExit& a, const RankExit& b);
 
 /// The first cause among the ends of one generation: who failed, and who only followed.
 /// `ends` in the order of their exit; ends closer than `window` compete by kind of evidence.
