@@ -5,6 +5,8 @@
 // Life: one per agent process, built by replaying the node's file journal (AgentFact), so that a
 // restart of the agent leaves jobs untouched. A hold is given up only after the group of its
 // processes was verified empty.
+//
+// Long because: a core is read with its facts, events and commands side by side.
 
 #include "base/decision.hpp"
 #include "model/lane.hpp"

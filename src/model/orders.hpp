@@ -2,6 +2,8 @@
 // What agents and launchers say to the control plane (beats) and what they are told (orders), and
 // what launchers of one attempt say to each other. Orders are desired state: idempotent, whole, sent
 // in answer to every beat. Fences: (incarnation, attempt, revision, asked); an older one is ignored.
+//
+// Long because: one page shows everything that the three parts say to each other.
 
 #include "model/attempt.hpp"
 #include "model/node.hpp"
