@@ -11,12 +11,11 @@
 #include <sstream>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <thread>
 
 namespace muster::io {
 namespace {
 
-constexpr Duration look_pause = Duration::millis(1);
+constexpr int look_pause_ms = 1;
 
 /// Mount point of the hierarchy, from /proc/self/mountinfo.
 std::string mount_point(const std::string& controller) {
@@ -68,7 +67,7 @@ int Deadline::left_ms() const {
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
 }
 
-void pause_between_looks() { std::this_thread::sleep_for(std::chrono::nanoseconds(look_pause.ns)); }
+void pause_between_looks() { ::poll(nullptr, 0, look_pause_ms); }
 
 Result<std::string> own_cgroup_folder(const std::string& controller) {
     const std::string point = mount_point(controller);
