@@ -12,29 +12,29 @@ AgentCore::AgentCore(AgentConfig config, AgentLedger ledger)
     REQUIRE(!config_.session.empty(), "an agent's start has an id");
 }
 
-Decision<AgentRecord, AgentCommand> AgentCore::step(Instant now, const AgentEvent &event) {
+Decision<AgentRecord, AgentCommand> AgentCore::step(Instant now, const AgentEvent& event) {
     Out out;
     REQUIRE(begun_ != std::holds_alternative<Begin>(event), "Begin comes first, and once");
-    std::visit([&](const auto &e) { on(now, e, out); }, event);
+    std::visit([&](const auto& e) { on(now, e, out); }, event);
     clear_those_due(now, out);
     send_beats(now, out);
     out.wake_at = next_wake();
     return out;
 }
 
-void AgentCore::record(Instant now, AgentFact fact, Out &out) {
+void AgentCore::record(Instant now, AgentFact fact, Out& out) {
     AgentRecord record{ledger_.last_sequence + 1, now, std::move(fact)};
     ledger_.apply(record);
     out.facts.push_back(std::move(record));
 }
 
-Hold *AgentCore::live_hold(const AttemptKey &key) {
+Hold* AgentCore::live_hold(const AttemptKey& key) {
     const auto at = ledger_.holds.find(key);
     if (at == ledger_.holds.end() || at->second.state == HoldState::released) return nullptr;
     return &at->second;
 }
 
-void AgentCore::on(Instant, const Begin &, Out &out) {
+void AgentCore::on(Instant, const Begin&, Out& out) {
     begun_ = true;
     if (!config_.installation.empty() && !ledger_.installation.empty() &&
         config_.installation != ledger_.installation) {
@@ -44,7 +44,7 @@ void AgentCore::on(Instant, const Begin &, Out &out) {
                  "give the agent another node directory, or name the server of the first one", ""},
                 out);
     }
-    for (const auto &[key, hold] : ledger_.holds) {
+    for (const auto& [key, hold] : ledger_.holds) {
         if (hold.state == HoldState::released) continue;
         watches_[key].answer_pending = true;
         out.commands.push_back(AdoptLauncher{key, hold.pid, hold.start_ticks});
@@ -52,7 +52,7 @@ void AgentCore::on(Instant, const Begin &, Out &out) {
     news_ = true;
 }
 
-void AgentCore::on(Instant now, const OrderArrived &event, Out &out) {
+void AgentCore::on(Instant now, const OrderArrived& event, Out& out) {
     // An order that is not ours counts as no answer, so that a confused sender cannot make us spin.
     if (!is_for_us(event.order)) {
         lane_failed(now, event.lane);
@@ -63,7 +63,7 @@ void AgentCore::on(Instant now, const OrderArrived &event, Out &out) {
     obey(now, event.order, out);
 }
 
-void AgentCore::on(Instant now, const BeatFailed &event, Out &out) {
+void AgentCore::on(Instant now, const BeatFailed& event, Out& out) {
     lane_failed(now, event.lane);
     switch (event.error.code) {
     case Code::permission_denied:
@@ -76,8 +76,8 @@ void AgentCore::on(Instant now, const BeatFailed &event, Out &out) {
     }
 }
 
-void AgentCore::on(Instant now, const LauncherStarted &event, Out &out) {
-    const Hold *hold = live_hold(event.key);
+void AgentCore::on(Instant now, const LauncherStarted& event, Out& out) {
+    const Hold* hold = live_hold(event.key);
     if (hold == nullptr) return;
     if (event.pid == 0) {
         on(now,
@@ -95,10 +95,10 @@ void AgentCore::on(Instant now, const LauncherStarted &event, Out &out) {
     if (hold->state == HoldState::stopping) ask_to_leave(now, event.key, out);
 }
 
-void AgentCore::on(Instant now, const LauncherGone &event, Out &out) {
-    const Hold *hold = live_hold(event.key);
+void AgentCore::on(Instant now, const LauncherGone& event, Out& out) {
+    const Hold* hold = live_hold(event.key);
     if (hold == nullptr) return;
-    Watch &watch = watches_[event.key];
+    Watch& watch = watches_[event.key];
     watch.answer_pending = false;
     watch.clear_at = Instant::never();
     if (event.result) watch.result = event.result;
@@ -110,9 +110,9 @@ void AgentCore::on(Instant now, const LauncherGone &event, Out &out) {
     clear_group(event.key, out);
 }
 
-void AgentCore::on(Instant now, const GroupCleared &event, Out &out) {
+void AgentCore::on(Instant now, const GroupCleared& event, Out& out) {
     if (live_hold(event.key) == nullptr) return;
-    Watch &watch = watches_[event.key];
+    Watch& watch = watches_[event.key];
     if (!watch.clearing) return;
     watch.clearing = false;
     // A launcher whose start was not answered yet may appear after the look: look again.
@@ -129,26 +129,26 @@ void AgentCore::on(Instant now, const GroupCleared &event, Out &out) {
     news_ = true;
 }
 
-void AgentCore::on(Instant, const SampleTaken &event, Out &) {
+void AgentCore::on(Instant, const SampleTaken& event, Out&) {
     sample_ = event.sample;
 }
 
-void AgentCore::on(Instant now, const LogsRead &event, Out &) {
+void AgentCore::on(Instant now, const LogsRead& event, Out&) {
     if (replies_.size() >= log_requests_max) replies_.erase(replies_.begin());
     replies_.push_back({event.answer, std::nullopt, now + log_reply_life});
     news_ = true;
 }
 
-void AgentCore::on(Instant, const Wake &, Out &) {}
+void AgentCore::on(Instant, const Wake&, Out&) {}
 
-void AgentCore::begin_stopping(Instant now, const AttemptKey &key, Out &out) {
+void AgentCore::begin_stopping(Instant now, const AttemptKey& key, Out& out) {
     record(now, HoldStopping{key}, out);
     news_ = true;
     ask_to_leave(now, key, out);
 }
 
-void AgentCore::ask_to_leave(Instant now, const AttemptKey &key, Out &out) {
-    Watch &watch = watches_[key];
+void AgentCore::ask_to_leave(Instant now, const AttemptKey& key, Out& out) {
+    Watch& watch = watches_[key];
     if (watch.clearing) return;
     // The first limit counts: asking again does not prolong it.
     if (watch.clear_at.is_never())
@@ -156,16 +156,16 @@ void AgentCore::ask_to_leave(Instant now, const AttemptKey &key, Out &out) {
     out.commands.push_back(AskLauncherToLeave{key});
 }
 
-void AgentCore::clear_group(const AttemptKey &key, Out &out) {
-    Watch &watch = watches_[key];
+void AgentCore::clear_group(const AttemptKey& key, Out& out) {
+    Watch& watch = watches_[key];
     if (watch.clearing) return;
     watch.clearing = true;
     watch.clear_at = Instant::never();
     out.commands.push_back(ClearGroup{key});
 }
 
-void AgentCore::clear_those_due(Instant now, Out &out) {
-    for (auto &[key, watch] : watches_) {
+void AgentCore::clear_those_due(Instant now, Out& out) {
+    for (auto& [key, watch] : watches_) {
         if (watch.clearing || now < watch.clear_at) continue;
         if (watch.error.empty())
             watch.error = "the launcher was killed: it did not leave within its grace";

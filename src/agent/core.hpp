@@ -122,8 +122,8 @@ class AgentCore {
 
     AgentCore(AgentConfig config, AgentLedger ledger);
 
-    Decision<AgentRecord, AgentCommand> step(Instant now, const AgentEvent &event);
-    const AgentLedger &ledger() const { return ledger_; }
+    Decision<AgentRecord, AgentCommand> step(Instant now, const AgentEvent& event);
+    const AgentLedger& ledger() const { return ledger_; }
 
   private:
     using Out = Decision<AgentRecord, AgentCommand>;
@@ -154,37 +154,37 @@ class AgentCore {
     };
 
     // core.cpp: events
-    void on(Instant now, const Begin &, Out &out);
-    void on(Instant now, const OrderArrived &event, Out &out);
-    void on(Instant now, const BeatFailed &event, Out &out);
-    void on(Instant now, const LauncherStarted &event, Out &out);
-    void on(Instant now, const LauncherGone &event, Out &out);
-    void on(Instant now, const GroupCleared &event, Out &out);
-    void on(Instant now, const SampleTaken &event, Out &out);
-    void on(Instant now, const LogsRead &event, Out &out);
-    void on(Instant now, const Wake &, Out &out);
-    void record(Instant now, AgentFact fact, Out &out);
-    void begin_stopping(Instant now, const AttemptKey &key, Out &out);
-    void ask_to_leave(Instant now, const AttemptKey &key, Out &out);
-    void clear_group(const AttemptKey &key, Out &out);
-    void clear_those_due(Instant now, Out &out);
-    Hold *live_hold(const AttemptKey &key); // null: unknown or released
+    void on(Instant now, const Begin&, Out& out);
+    void on(Instant now, const OrderArrived& event, Out& out);
+    void on(Instant now, const BeatFailed& event, Out& out);
+    void on(Instant now, const LauncherStarted& event, Out& out);
+    void on(Instant now, const LauncherGone& event, Out& out);
+    void on(Instant now, const GroupCleared& event, Out& out);
+    void on(Instant now, const SampleTaken& event, Out& out);
+    void on(Instant now, const LogsRead& event, Out& out);
+    void on(Instant now, const Wake&, Out& out);
+    void record(Instant now, AgentFact fact, Out& out);
+    void begin_stopping(Instant now, const AttemptKey& key, Out& out);
+    void ask_to_leave(Instant now, const AttemptKey& key, Out& out);
+    void clear_group(const AttemptKey& key, Out& out);
+    void clear_those_due(Instant now, Out& out);
+    Hold* live_hold(const AttemptKey& key); // null: unknown or released
 
     // obey.cpp: orders
-    bool is_for_us(const AgentOrder &order) const;
-    void obey(Instant now, const AgentOrder &order, Out &out);
-    void start_listed(Instant now, const AgentOrder &order, Out &out);
-    void stop_unlisted(Instant now, const AgentOrder &order, Out &out);
-    bool may_start(const AttemptOrder &entry) const;
-    void read_logs(Instant now, const AgentOrder &order, Out &out);
+    bool is_for_us(const AgentOrder& order) const;
+    void obey(Instant now, const AgentOrder& order, Out& out);
+    void start_listed(Instant now, const AgentOrder& order, Out& out);
+    void stop_unlisted(Instant now, const AgentOrder& order, Out& out);
+    bool may_start(const AttemptOrder& entry) const;
+    void read_logs(Instant now, const AgentOrder& order, Out& out);
 
     // beats.cpp: the two lanes
-    LaneState &lane_state(Lane lane) { return lane == Lane::poll ? poll_ : push_; }
+    LaneState& lane_state(Lane lane) { return lane == Lane::poll ? poll_ : push_; }
     void lane_answered(Lane lane, std::int64_t asked);
     void lane_failed(Instant now, Lane lane);
-    void give_up(Error error, Out &out);
-    void send_beats(Instant now, Out &out);
-    void send_beat(Lane lane, Out &out);
+    void give_up(Error error, Out& out);
+    void send_beats(Instant now, Out& out);
+    void send_beat(Lane lane, Out& out);
     AgentBeat make_beat(Lane lane);
     Instant next_wake() const;
 

@@ -62,7 +62,7 @@ struct Hold {
     std::int64_t start_ticks = 0;
     std::optional<LauncherResult> result;
     std::string launcher_error;
-    friend bool operator==(const Hold &, const Hold &) = default;
+    friend bool operator==(const Hold&, const Hold&) = default;
 };
 
 /// Everything that the agent's journal says. Replay: apply() over all records.
@@ -71,14 +71,14 @@ struct AgentLedger {
     Incarnation incarnation = 0;
     Sequence last_sequence = 0;
     std::map<AttemptKey, Hold> holds;
-    friend bool operator==(const AgentLedger &, const AgentLedger &) = default;
+    friend bool operator==(const AgentLedger&, const AgentLedger&) = default;
 
     /// The record's sequence follows last_sequence; breaks a REQUIRE otherwise.
-    void apply(const AgentRecord &record);
+    void apply(const AgentRecord& record);
 };
 
 /// The fewest records that build this ledger again, numbered from 1: what a journal is shortened to
 /// when an agent starts. Forgotten holds leave no trace.
-std::vector<AgentRecord> shortest_records(const AgentLedger &ledger, Instant at);
+std::vector<AgentRecord> shortest_records(const AgentLedger& ledger, Instant at);
 
 } // namespace muster::agent

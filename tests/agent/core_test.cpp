@@ -16,9 +16,9 @@ class AgentCoreTest : public ::testing::Test {
         core_.emplace(config_of(session), std::move(ledger));
         begun_ = feed(Begin{});
     }
-    Out feed(const AgentEvent &event) {
+    Out feed(const AgentEvent& event) {
         Out out = core_->step(now_, event);
-        for (const auto &beat : commands_of<SendBeat>(out)) {
+        for (const auto& beat : commands_of<SendBeat>(out)) {
             EXPECT_FALSE(in_flight_.contains(beat.lane) && in_flight_[beat.lane] != 0);
             in_flight_[beat.lane] = beat.beat.asked;
             last_beat_ = beat.beat;
@@ -48,12 +48,12 @@ class AgentCoreTest : public ::testing::Test {
         now_ = now_ + duration;
         return feed(Wake{});
     }
-    void run_one(const AttemptKey &key, std::int64_t device = 0) {
+    void run_one(const AttemptKey& key, std::int64_t device = 0) {
         answer({entry_of(key, device)});
         feed(LauncherStarted{key, 100, 7, ""});
         ASSERT_EQ(state(key), HoldState::running);
     }
-    HoldState state(const AttemptKey &key) { return core_->ledger().holds.at(key).state; }
+    HoldState state(const AttemptKey& key) { return core_->ledger().holds.at(key).state; }
 
     Instant now_{1'000'000'000};
     std::optional<AgentCore> core_;
@@ -206,7 +206,7 @@ TEST_F(AgentCoreTest, backs_off_after_failures_up_to_a_limit) {
 
 TEST_F(AgentCoreTest, ignores_orders_behind_the_fences) {
     answer({});
-    const auto is_ignored = [&](AgentOrder wrong, const char *what) {
+    const auto is_ignored = [&](AgentOrder wrong, const char* what) {
         const auto out = answer(Lane::poll, std::move(wrong));
         EXPECT_TRUE(commands_of<StartLauncher>(out).empty()) << what;
         EXPECT_TRUE(core_->ledger().holds.empty()) << what;
@@ -344,7 +344,7 @@ TEST(AgentLedger, shortest_records_build_the_same_ledger) {
     for (std::uint64_t i = 4; i <= 5; ++i) put(HoldReleased{key_of(i), std::nullopt, "gone"});
     put(HoldForgotten{key_of(5)});
     AgentLedger again;
-    for (const auto &record : shortest_records(ledger, Instant{2})) again.apply(record);
+    for (const auto& record : shortest_records(ledger, Instant{2})) again.apply(record);
     EXPECT_LT(again.last_sequence, ledger.last_sequence);
     again.last_sequence = ledger.last_sequence;
     EXPECT_EQ(again, ledger);

@@ -24,7 +24,7 @@ inline AttemptKey key_of(std::uint64_t workload, AttemptNumber attempt = 1) {
 }
 
 /// One rank of `key` on this node's `device`.
-inline AttemptOrder entry_of(const AttemptKey &key, std::int64_t device,
+inline AttemptOrder entry_of(const AttemptKey& key, std::int64_t device,
                              Incarnation incarnation = 1) {
     AttemptOrder entry;
     entry.workload = key.workload;
@@ -48,17 +48,17 @@ inline AgentConfig config_of(std::uint64_t session = 1) {
 }
 
 template <class Command>
-std::vector<Command> commands_of(const Decision<AgentRecord, AgentCommand> &decision) {
+std::vector<Command> commands_of(const Decision<AgentRecord, AgentCommand>& decision) {
     std::vector<Command> found;
-    for (const auto &command : decision.commands)
-        if (const auto *one = std::get_if<Command>(&command)) found.push_back(*one);
+    for (const auto& command : decision.commands)
+        if (const auto* one = std::get_if<Command>(&command)) found.push_back(*one);
     return found;
 }
 template <class Fact>
-std::vector<Fact> facts_of(const Decision<AgentRecord, AgentCommand> &decision) {
+std::vector<Fact> facts_of(const Decision<AgentRecord, AgentCommand>& decision) {
     std::vector<Fact> found;
-    for (const auto &record : decision.facts)
-        if (const auto *one = std::get_if<Fact>(&record.fact)) found.push_back(*one);
+    for (const auto& record : decision.facts)
+        if (const auto* one = std::get_if<Fact>(&record.fact)) found.push_back(*one);
     return found;
 }
 
