@@ -16,9 +16,9 @@ inline constexpr Duration connect_max = Duration::seconds(5);
 struct HttpCall {
     std::string method = "GET";
     std::string target; // path and encoded query: "/v1/agents:beat?hold=1s"
-    std::string body;
+    std::string body = {};
     std::string content_type = "application/json"; // sent where there is a body
-    std::map<std::string, std::string> headers;    // more of them
+    std::map<std::string, std::string> headers = {}; // more of them
     /// From the call to the whole answer; a held poll needs its hold on top. For stream(): from the
     /// call to the answer's header, and between two arrivals after it.
     Duration deadline = request_deadline_default;

@@ -42,8 +42,8 @@ struct HttpRequest {
 struct HttpResponse {
     int status = 200;
     std::string content_type = "application/json";
-    std::string body;
-    std::map<std::string, std::string> headers; // others; from the client with names in lower case
+    std::string body = {};
+    std::map<std::string, std::string> headers = {}; // others; from the client with names in lower case
 };
 
 /// The standard's words for a status: "Not Found".
