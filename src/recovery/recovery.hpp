@@ -30,7 +30,7 @@ struct Failure {
     ExitCause cause;
     std::vector<EndedRank> ends;  // of all ranks that ended by themselves
     std::int64_t ranks = 0;       // of the generation
-    bool stepped = false;         // a step beyond the last known one was made
+    bool stepped = false;         // a step beyond the last known one was made since the last failure
     std::int64_t failures_without_step = 0; // before this one
     Duration lived;               // from start to the first end
 };
@@ -64,6 +64,9 @@ bool alike(const RankExit& a, const RankExit& b);
 /// The first cause among the ends of one generation: who failed, and who only followed.
 /// `ends` in the order of their exit; ends closer than `window` compete by kind of evidence.
 ExitCause first_cause(const std::vector<EndedRank>& ends, Duration window);
+
+/// The rank that ended with 0 first, as the cause of an end at `until`; no reason where none did.
+ExitCause early_exit_cause(const std::vector<EndedRank>& ends, Instant until);
 
 /// True where every rank failed with the same exit code and last line soon after the start.
 bool is_user_error(const Failure& failure);
