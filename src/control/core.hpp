@@ -70,6 +70,8 @@ struct AnswerRequest {
 };
 using ControlCommand = std::variant<AnswerAgent, AnswerLauncher, AnswerRequest>;
 
+struct CoreState; // core_state.hpp
+
 class ControlCore {
   public:
     using Record = FactRecord;
@@ -85,8 +87,7 @@ class ControlCore {
     const Ledger& ledger() const;
 
   private:
-    struct State;
-    std::unique_ptr<State> state_;
+    std::unique_ptr<CoreState> state_;
 };
 
 } // namespace muster::control

@@ -23,10 +23,12 @@ struct NodeRecord {
     Instant changed_at;
     /// Who holds each device, by device index; absent: free.
     std::map<std::int64_t, AttemptKey> holders;
+    /// Attempts not reported released here, also those without devices, in the order of placement.
+    std::vector<AttemptKey> attempts;
     friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };
 MUSTER_DESCRIBE(NodeRecord, name, incarnation, boot_id, inventory, cordons, lost, joined_at,
-                changed_at, holders)
+                changed_at, holders, attempts)
 
 struct AttemptRecord {
     AttemptNumber number = 0;
@@ -38,6 +40,7 @@ struct AttemptRecord {
     Generation generation = 0;
     Instant placed_at;
     Instant running_since; // of the first generation; zero before
+    Instant generation_at; // the newest generation was recorded as started; zero before
     Instant ended_at;      // zero while it runs
     Reason reason;
     std::optional<ExitCause> cause;
@@ -46,7 +49,7 @@ struct AttemptRecord {
     friend bool operator==(const AttemptRecord&, const AttemptRecord&) = default;
 };
 MUSTER_DESCRIBE(AttemptRecord, number, state, outcome, placement, term, lead, generation, placed_at,
-                running_since, ended_at, reason, cause, holding, generations)
+                running_since, generation_at, ended_at, reason, cause, holding, generations)
 
 struct WorkloadRecord {
     WorkloadId id;
@@ -58,6 +61,7 @@ struct WorkloadRecord {
     Instant finished_at; // zero before
     Instant not_before;  // back-off after a requeue
     bool stop_asked = false;
+    Instant stop_asked_at;
     Reason reason; // of the newest transition
     std::int64_t exit_code = 0;
     std::string client_token;
@@ -70,9 +74,11 @@ struct WorkloadRecord {
     friend bool operator==(const WorkloadRecord&, const WorkloadRecord&) = default;
 
     const AttemptRecord* live_attempt() const; // the one not ended, or null
+    AttemptRecord* attempt(AttemptNumber number); // null: not kept
+    const AttemptRecord* attempt(AttemptNumber number) const;
 };
 MUSTER_DESCRIBE(WorkloadRecord, id, name, spec, phase, submitted_by, submitted_at, finished_at,
-                not_before, stop_asked, reason, exit_code, client_token, attempts, attempts_made,
+                not_before, stop_asked, stop_asked_at, reason, exit_code, client_token, attempts, attempts_made,
                 restarts, recent_restarts, last_step, failures_without_step)
 
 inline constexpr std::size_t attempts_kept_max = 32;

@@ -48,13 +48,14 @@ MUSTER_DESCRIBE(HeldAttempt, workload, attempt, launcher_index, state, result, l
 /// A piece of a rank's log, read where it lies. Offsets count the bytes ever written.
 struct LogChunk {
     std::int64_t rank = 0;
+    NodeName node;            // whose file it is; set by the control plane
     std::int64_t from = 0;    // first byte served; above the asked one where older bytes are gone
     std::int64_t next = 0;    // ask from here next
     bool end_of_log = false;  // the rank has ended and everything was served
     std::string text;         // stored log lines (docs/logs.md), whole lines
     friend bool operator==(const LogChunk&, const LogChunk&) = default;
 };
-MUSTER_DESCRIBE(LogChunk, rank, from, next, end_of_log, text)
+MUSTER_DESCRIBE(LogChunk, rank, node, from, next, end_of_log, text)
 
 struct LogAnswer {
     std::int64_t request = 0; // echoes LogRequest::request
@@ -66,10 +67,11 @@ MUSTER_DESCRIBE(LogAnswer, request, error, chunks)
 
 struct LogPosition {
     std::int64_t rank = 0;
+    NodeName node;         // empty: on every node that has a log of the rank
     std::int64_t from = 0; // negative: that many bytes before the end
     friend bool operator==(const LogPosition&, const LogPosition&) = default;
 };
-MUSTER_DESCRIBE(LogPosition, rank, from)
+MUSTER_DESCRIBE(LogPosition, rank, node, from)
 
 /// Asks a node for log bytes of one workload. Losable: the asker asks again.
 struct LogRequest {
@@ -163,7 +165,9 @@ MUSTER_REQUIRED(LauncherBeat, "workload", "attempt", "launcher_index", "asked")
 /// Restarts that a lead may make without asking, as known to the server.
 struct RestartAllowance {
     RestartPolicy policy;
-    std::vector<Instant> recent; // restarts of this job within the last day, oldest first
+    /// Restarts of this job within the last day, oldest first, up to the placement of this attempt:
+    /// the lead adds its own.
+    std::vector<Instant> recent;
     friend bool operator==(const RestartAllowance&, const RestartAllowance&) = default;
 };
 MUSTER_DESCRIBE(RestartAllowance, policy, recent)

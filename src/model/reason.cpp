@@ -33,6 +33,9 @@ std::string explain(const Reason& reason) {
         return "waits " + need + " s after a failure, " + have + " s have passed";
     case ReasonCode::larger_than_cluster:
         return "needs " + need + " devices, all nodes together have " + have;
+    case ReasonCode::larger_than_nodes:
+        return "role " + subject + " needs nodes with " + need +
+               " devices each in enough number, the largest node has " + have;
     case ReasonCode::held_devices:
         return have + " devices on " + subject + " are not reported free yet";
     case ReasonCode::submitted: return "submitted";
@@ -78,6 +81,9 @@ std::string unblocks_when(const Reason& reason) {
     case ReasonCode::backing_off: return missing + " s pass";
     case ReasonCode::larger_than_cluster:
         return "nodes with " + missing + " more devices join, or the job asks for less";
+    case ReasonCode::larger_than_nodes:
+        return "nodes with " + std::to_string(reason.need) +
+               " devices join, or the job asks for fewer ranks or devices on one node";
     case ReasonCode::held_devices:
         return reason.subject + " reports them free, reboots or is removed";
     default: return "";

@@ -19,6 +19,7 @@ enum class ReasonCode {
     no_nodes,              // no schedulable node at all
     backing_off,           // have: seconds waited, need: seconds to wait
     larger_than_cluster,   // have: devices of all nodes in service, need: asked
+    larger_than_nodes,     // subject: role, have: devices of the largest node, need: on one node
     held_devices,          // devices of an ended attempt are not reported free; subject: node
     // a workload's end and restarts
     submitted,
@@ -45,7 +46,8 @@ enum class ReasonCode {
     no_contact,            // have: seconds without contact, need: the limit
 };
 MUSTER_DESCRIBE_ENUM(ReasonCode, none, fits, waiting_for_devices, waiting_for_node_fit,
-                     behind_in_queue, no_nodes, backing_off, larger_than_cluster, held_devices,
+                     behind_in_queue, no_nodes, backing_off, larger_than_cluster, larger_than_nodes,
+                     held_devices,
                      submitted, finished, cancelled_by_user, rank_failed, launcher_lost, node_lost,
                      node_rebooted, node_left, user_error, cannot_start, budget_spent, no_progress,
                      workdir_missing, early_exit, teardown_stuck, start_timeout, joined, came_back,

@@ -7,6 +7,7 @@
 #include "model/workload.hpp"
 
 #include <map>
+#include <optional>
 #include <vector>
 
 namespace muster::scheduler {
@@ -49,6 +50,9 @@ struct Plan {
     /// The earliest end of a back-off, for the caller's next wake.
     Instant next_at = Instant::never();
 };
+
+/// Why `spec` would not fit even if every device of `nodes` were free; empty where it would.
+std::optional<Reason> never_fits(const std::vector<NodeState>& nodes, const WorkloadSpec& spec);
 
 /// Leaves `state` with the devices of its admissions taken.
 Plan plan(State& state, Instant now);

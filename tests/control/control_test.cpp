@@ -1,0 +1,360 @@
+#include "harness.hpp"
+
+namespace muster::control {
+namespace {
+
+LauncherResult success() {
+    LauncherResult result;
+    result.outcome = AttemptOutcome::succeeded;
+    return result;
+}
+
+TEST(Control, AJobFromSubmitToFinish) {
+    Harness h;
+    ASSERT_TRUE(h.beat("n1"));
+    ASSERT_TRUE(h.beat("n2"));
+    const auto job = h.submit(job_spec(4));
+    EXPECT_EQ(job.phase, WorkloadPhase::admitted);
+
+    const auto order = *h.beat("n1");
+    ASSERT_EQ(order.run.size(), 1U);
+    EXPECT_EQ(order.run[0].placement.nodes.size(), 2U);
+    h.obey("n1", order);
+    h.obey("n2", *h.beat("n2"));
+
+    auto member = h.say(h.launcher(job.id, 1, 1));
+    EXPECT_EQ(member.lead_endpoint, "");
+    h.say(h.launcher(job.id, 1, 0));
+    member = h.say(h.launcher(job.id, 1, 1));
+    EXPECT_EQ(member.lead_endpoint, "127.0.0.1:9000");
+    h.run_generation(job.id, 1, 1, 4, 10);
+    EXPECT_EQ(h.get("train").workload.phase, WorkloadPhase::running);
+    EXPECT_EQ(h.get("train").workload.progress.step, 10);
+    EXPECT_EQ(h.get("train").ranks.size(), 4U);
+
+    for (auto* beat : {&h.agent("n1"), &h.agent("n2")}) beat->held[0].state = HoldState::released;
+    h.agent("n2").held[0].result = LauncherResult{};
+    h.beat("n2"); // the member left quietly: its lead will say why
+    EXPECT_EQ(h.get("train").workload.phase, WorkloadPhase::running);
+    h.agent("n1").held[0].result = success();
+    const auto last = *h.beat("n1");
+    EXPECT_EQ(h.get("train").workload.phase, WorkloadPhase::succeeded);
+    EXPECT_EQ(h.get("train").workload.exit_code, 0);
+    EXPECT_EQ(last.forget.size(), 1U);
+    EXPECT_TRUE(last.run.empty());
+    EXPECT_TRUE(h.core.ledger().nodes.at(NodeName{"n1"}).holders.empty());
+    h.obey("n1", last);
+    EXPECT_TRUE((*h.beat("n1")).forget.empty());
+}
+
+TEST(Control, APollIsAnsweredWhenTheOrderChangesAndNotBefore) {
+    Harness h;
+    h.obey("n1", *h.beat("n1"));
+    const auto first = h.poll("n1");
+    EXPECT_FALSE(h.agent_orders.contains(first));
+    h.pass(Duration::millis(500));
+    EXPECT_FALSE(h.agent_orders.contains(first));
+    h.submit(job_spec(1));
+    ASSERT_TRUE(h.agent_orders.contains(first));
+    EXPECT_EQ(h.agent_orders.at(first)->run.size(), 1U);
+    h.obey("n1", *h.agent_orders.at(first));
+    const auto second = h.poll("n1");
+    h.pass(Duration::millis(999));
+    EXPECT_FALSE(h.agent_orders.contains(second));
+    h.pass(Duration::millis(2));
+    EXPECT_TRUE(h.agent_orders.contains(second));
+}
+
+TEST(Control, AClientTokenGivesTheSameAnswerTwice) {
+    Harness h;
+    h.beat("n1");
+    const auto first = h.submit(job_spec(1), "token-1");
+    const auto again = h.ask(Submit{job_spec(1), "token-1", false});
+    EXPECT_TRUE(std::get<Submitted>(*again).existed);
+    EXPECT_EQ(std::get<Submitted>(*again).workload.id, first.id);
+    h.restart();
+    const auto after = h.ask(Submit{job_spec(1), "token-1", false});
+    EXPECT_EQ(std::get<Submitted>(*after).workload.id, first.id);
+    const auto other = h.ask(Submit{job_spec(2), "token-1", false});
+    ASSERT_FALSE(other);
+    EXPECT_EQ(other.error().code, Code::already_exists);
+    EXPECT_EQ(h.count<WorkloadSubmitted>(), 1U);
+}
+
+TEST(Control, ALostNodeEndsTheAttemptAndKeepsItsDevicesHeld) {
+    Harness h;
+    h.beat("n1");
+    h.obey("n1", *h.beat("n1"));
+    const auto job = h.submit(job_spec(2));
+    h.obey("n1", *h.beat("n1"));
+    h.run_generation(job.id, 1, 1, 2, 5);
+    h.pass(Duration::seconds(14));
+    EXPECT_EQ(h.count<NodeLost>(), 0U);
+    h.beat("n2");
+    h.pass(Duration::seconds(2));
+    EXPECT_EQ(h.count<NodeLost>(), 1U);
+    EXPECT_EQ(h.core.ledger().nodes.at(NodeName{"n1"}).holders.size(), 2U);
+    const auto view = h.get("train");
+    EXPECT_EQ(view.workload.phase, WorkloadPhase::admitted); // on n2 now
+    EXPECT_EQ(view.workload.nodes[0].text, "n2");
+    EXPECT_EQ(view.attempts[0].outcome, AttemptOutcome::lost);
+    EXPECT_EQ(view.attempts[0].generations.size(), 1U);
+    EXPECT_EQ(view.attempts[0].generations[0].last_step, 5);
+
+    // It comes back in the same incarnation: its old attempt is not listed any more, so it is cleared.
+    const auto back = *h.beat("n1");
+    EXPECT_EQ(h.count<NodeBack>(), 1U);
+    EXPECT_TRUE(back.run.empty());
+    h.obey("n1", back, {}, "told to leave");
+    h.beat("n1");
+    EXPECT_TRUE(h.core.ledger().nodes.at(NodeName{"n1"}).holders.empty());
+}
+
+TEST(Control, AfterARestartNobodyIsLostBeforeTheTimeout) {
+    Harness h;
+    h.beat("n1");
+    h.pass(Duration::seconds(10));
+    h.restart();
+    h.pass(Duration::seconds(14));
+    EXPECT_EQ(h.count<NodeLost>(), 0U);
+    h.pass(Duration::seconds(2));
+    EXPECT_EQ(h.count<NodeLost>(), 1U);
+}
+
+TEST(Control, LaunchersCountAsContactButWithoutItsAgentANodeGetsNoNewWork) {
+    Harness h;
+    h.beat("n1", 4);
+    const auto job = h.submit(job_spec(2));
+    h.obey("n1", *h.beat("n1"));
+    for (int i = 0; i < 10; ++i) {
+        h.run_generation(job.id, 1, 1, 2, i);
+        h.pass(Duration::seconds(5));
+    }
+    EXPECT_EQ(h.count<NodeLost>(), 0U);
+    EXPECT_EQ(h.submit(job_spec(1, "second")).phase, WorkloadPhase::queued);
+    h.beat("n1");
+    EXPECT_EQ(h.get("second").workload.phase, WorkloadPhase::admitted);
+}
+
+TEST(Control, ARebootFreesWhatTheNodeHeld) {
+    Harness h;
+    h.beat("n1");
+    const auto job = h.submit(job_spec(2));
+    h.obey("n1", *h.beat("n1"));
+    h.pass(Duration::seconds(6));
+    auto& beat = h.agent("n1");
+    beat.boot_id = "boot-2";
+    beat.session = AgentSessionId{RawId{9, 9}};
+    beat.held.clear();
+    const auto order = *h.beat("n1");
+    EXPECT_EQ(order.incarnation, 2);
+    const auto view = h.get("train");
+    EXPECT_EQ(view.attempts[0].outcome, AttemptOutcome::lost);
+    EXPECT_EQ(view.attempts[0].reason.code, ReasonCode::node_rebooted);
+    ASSERT_EQ(view.attempts.size(), 2U);
+    EXPECT_EQ(view.attempts[1].placement.nodes[0].incarnation, 2);
+    // A launcher of the boot before is fenced.
+    EXPECT_TRUE(h.say(h.launcher(job.id, 1, 0)).fenced);
+}
+
+TEST(Control, ACrashedLauncherMeansANewAttemptWithinTheBudget) {
+    Harness h;
+    h.beat("n1");
+    const auto job = h.submit(job_spec(1));
+    for (int crash = 1; crash <= 4; ++crash) {
+        h.obey("n1", *h.beat("n1"));
+        ASSERT_EQ(h.agent("n1").held.size(), 1U) << crash;
+        auto& held = h.agent("n1").held[0];
+        held.state = HoldState::released;
+        held.launcher_error = "killed by signal 9";
+        h.obey("n1", *h.beat("n1"));
+        h.pass(Duration::millis(1));
+    }
+    const auto view = h.get("train");
+    EXPECT_EQ(view.workload.phase, WorkloadPhase::failed);
+    EXPECT_EQ(view.workload.reason.code, ReasonCode::budget_spent);
+    EXPECT_EQ(view.workload.exit_code, 75);
+    EXPECT_EQ(view.workload.restarts, 3);
+    EXPECT_EQ(view.attempts.back().reason.detail, "killed by signal 9");
+}
+
+TEST(Control, CancelReachesTheLeadAndIsEnforcedWhenItDoesNotAnswer) {
+    Harness h;
+    h.beat("n1");
+    const auto job = h.submit(job_spec(1));
+    h.obey("n1", *h.beat("n1"));
+    h.run_generation(job.id, 1, 1, 1);
+    h.ask(Cancel{"train"});
+    EXPECT_EQ(h.say(h.launcher(job.id, 1, 0)).stop, StopKind::cancel);
+    for (int i = 0; i < 44; ++i) {
+        h.pass(Duration::seconds(1));
+        EXPECT_EQ((*h.beat("n1")).run.size(), 1U);
+    }
+    h.pass(Duration::seconds(2));
+    const auto order = *h.beat("n1");
+    EXPECT_TRUE(order.run.empty());
+    h.obey("n1", order);
+    h.beat("n1");
+    EXPECT_EQ(h.get("train").workload.phase, WorkloadPhase::cancelled);
+    EXPECT_EQ(h.get("train").workload.exit_code, 143);
+}
+
+TEST(Control, ACancelledQueuedJobNeverStarts) {
+    Harness h;
+    h.submit(job_spec(1));
+    EXPECT_EQ(h.get("train").workload.phase, WorkloadPhase::queued);
+    const auto why = std::get<WhyView>(*h.ask(Why{"train"}));
+    EXPECT_EQ(why.items[0].reason.code, ReasonCode::no_nodes);
+    h.ask(Cancel{"train"});
+    EXPECT_EQ(h.get("train").workload.phase, WorkloadPhase::cancelled);
+    EXPECT_TRUE((*h.beat("n1")).run.empty());
+}
+
+TEST(Control, ForeignAgentsAndTakenNamesAreRefused) {
+    Harness h;
+    h.beat("n1");
+    h.agent("n2").installation = InstallationId{RawId{1, 1}};
+    auto refused = h.beat("n2");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::failed_precondition);
+    auto other = h.agent("n1");
+    h.agent("n1").boot_id = "another machine";
+    refused = h.beat("n1");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::already_exists);
+    h.agent("n1") = other;
+    EXPECT_TRUE(h.beat("n1"));
+}
+
+TEST(Control, CordonedNodesTakeNoWorkAndKeepWhatRuns) {
+    Harness h;
+    h.beat("n1", 4);
+    h.submit(job_spec(1));
+    h.ask(CordonNode{NodeName{"n1"}, "disk"});
+    EXPECT_EQ(h.submit(job_spec(1, "second")).phase, WorkloadPhase::queued);
+    EXPECT_EQ((*h.beat("n1")).run.size(), 1U);
+    h.ask(UncordonNode{NodeName{"n1"}});
+    EXPECT_EQ(h.get("second").workload.phase, WorkloadPhase::admitted);
+}
+
+TEST(Control, WhatNoNodeCouldEverRunIsRefusedWithNumbers) {
+    Harness h;
+    h.beat("n1");
+    h.beat("n2");
+    auto refused = h.ask(Submit{job_spec(5), "", false});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::failed_precondition);
+    EXPECT_NE(refused.error().message.find("all nodes together have 4"), std::string::npos);
+    EXPECT_EQ(h.count<WorkloadSubmitted>(), 0U);
+}
+
+TEST(Control, DryRunTellsThePlanAndChangesNothing) {
+    Harness h;
+    h.beat("n1");
+    auto spec = job_spec(2);
+    const auto answer = std::get<Submitted>(*h.ask(Submit{spec, "t", true}));
+    ASSERT_EQ(answer.plan.size(), 1U);
+    EXPECT_EQ(answer.plan[0].reason.code, ReasonCode::fits);
+    EXPECT_NE(answer.plan[0].text.find("n1 (2 ranks)"), std::string::npos);
+    EXPECT_EQ(h.count<WorkloadSubmitted>(), 0U);
+    EXPECT_EQ(h.submit(spec, "t").phase, WorkloadPhase::admitted);
+}
+
+TEST(Control, AnAwaitIsAnsweredAtTheEndOrWhenItsHoldEnds) {
+    Harness h;
+    h.submit(job_spec(1));
+    const auto reply = ++h.last_reply;
+    h.step(RequestAsked{reply, "user:root", 1, 1, AwaitWorkload{"train", Duration::seconds(30)}});
+    h.pass(Duration::seconds(29));
+    EXPECT_FALSE(h.responses.contains(reply));
+    h.pass(Duration::seconds(2));
+    EXPECT_TRUE(h.responses.contains(reply));
+    const auto second = ++h.last_reply;
+    h.step(RequestAsked{second, "user:root", 1, 1, AwaitWorkload{"train", Duration::seconds(30)}});
+    h.ask(Cancel{"train"});
+    ASSERT_TRUE(h.responses.contains(second));
+    EXPECT_EQ(std::get<WorkloadDetail>(*h.responses.at(second)).workload.phase, WorkloadPhase::cancelled);
+}
+
+TEST(Control, LogsAreAskedOfTheNodesThatRanTheJob) {
+    Harness h;
+    h.beat("n1", 1);
+    h.beat("n2", 1);
+    h.submit(job_spec(2));
+    h.obey("n1", *h.beat("n1"));
+    h.obey("n2", *h.beat("n2"));
+    const auto reply = ++h.last_reply;
+    h.step(RequestAsked{reply, "user:root", 1, 1, ReadJobLogs{"train", {}, 1000}});
+    for (const char* node : {"n1", "n2"}) {
+        const auto order = *h.beat(node);
+        ASSERT_EQ(order.log_requests.size(), 1U);
+        EXPECT_FALSE(h.responses.contains(reply));
+        h.agent(node).log_answers = {{order.log_requests[0].request, "", {{0, {}, 0, 5, false, "hello"}}}};
+        EXPECT_TRUE((*h.beat(node)).log_requests.empty());
+        h.agent(node).log_answers.clear();
+    }
+    ASSERT_TRUE(h.responses.contains(reply));
+    const auto logs = std::get<JobLogs>(*h.responses.at(reply));
+    ASSERT_EQ(logs.chunks.size(), 2U);
+    EXPECT_EQ(logs.chunks[0].node.text, "n1");
+    EXPECT_FALSE(logs.finished);
+    // A silent node: the wait has an end and the answer says so.
+    const auto second = ++h.last_reply;
+    h.step(RequestAsked{second, "user:root", 1, 1, ReadJobLogs{"train", {{0, NodeName{"n2"}, 5}}, 1000}});
+    h.pass(Duration::seconds(6));
+    ASSERT_TRUE(h.responses.contains(second));
+    EXPECT_EQ(std::get<JobLogs>(*h.responses.at(second)).errors.size(), 1U);
+}
+
+TEST(Control, RestartsByTheLeadAreCountedOnceAndTheAllowanceNamesOnlyEarlierOnes) {
+    Harness h;
+    h.beat("n1");
+    const auto job = h.submit(job_spec(1));
+    h.obey("n1", *h.beat("n1"));
+    h.run_generation(job.id, 1, 1, 1, 3);
+    h.pass(Duration::seconds(1));
+    GenerationSummary closed;
+    closed.generation = 1;
+    closed.last_step = 3;
+    closed.started_at = h.now;
+    closed.cause = ExitCause{};
+    auto beat = h.launcher(job.id, 1, 0);
+    beat.state = LauncherState::recovering;
+    beat.generation = 1;
+    beat.closed = {closed};
+    EXPECT_EQ(h.say(beat).closed_through, 1);
+    h.say(beat);
+    EXPECT_EQ(h.count<GenerationClosed>(), 1U);
+    const auto order = h.run_generation(job.id, 1, 2, 1, 3);
+    EXPECT_TRUE(order.allowance.recent.empty());
+    EXPECT_EQ(h.get("train").workload.restarts, 1);
+    const auto report = std::get<ReportView>(*h.ask(GetReport{"train"}));
+    EXPECT_EQ(report.restarts.size(), 1U);
+    EXPECT_EQ(report.steps, 4);
+}
+
+TEST(Control, FinishedJobsAreForgottenBeyondTheLimit) {
+    Harness h;
+    for (std::size_t i = 0; i < finished_kept_max + 5; ++i) {
+        h.submit(job_spec(1, "j" + std::to_string(i)), "t" + std::to_string(i));
+        h.ask(Cancel{"j" + std::to_string(i)});
+    }
+    EXPECT_EQ(h.core.ledger().workloads.size(), finished_kept_max);
+    EXPECT_EQ(h.core.ledger().tokens.size(), finished_kept_max);
+    EXPECT_FALSE(h.ask(GetWorkload{"j0"}));
+    h.restart();
+}
+
+TEST(Control, NothingHappensWithoutAnEvent) {
+    Harness h;
+    h.beat("n1");
+    h.submit(job_spec(2));
+    h.submit(job_spec(2, "waits"));
+    const auto before = h.facts.size();
+    h.step(Wake{});
+    h.pass(Duration::seconds(4));
+    EXPECT_EQ(h.facts.size(), before);
+}
+
+} // namespace
+} // namespace muster::control

@@ -1,0 +1,186 @@
+#include "base/prng.hpp"
+#include "scheduler/scheduler.hpp"
+
+#include <gtest/gtest.h>
+#include <deque>
+#include <set>
+
+namespace muster::scheduler {
+namespace {
+
+NodeState node(const std::string& name, std::int64_t devices) {
+    NodeState state{NodeName{name}, 1, {}, devices};
+    for (std::int64_t d = 0; d < devices; ++d) state.free.push_back(d);
+    return state;
+}
+
+WorkloadSpec gang(std::int64_t ranks, std::int64_t devices_per_rank = 1,
+                  std::optional<std::int64_t> ranks_per_node = {}) {
+    WorkloadSpec spec;
+    Role role;
+    role.ranks = ranks;
+    role.devices_per_rank = devices_per_rank;
+    role.ranks_per_node = ranks_per_node;
+    spec.roles.push_back(role);
+    return spec;
+}
+
+struct Case {
+    State state;
+    std::deque<WorkloadSpec> specs;
+
+    WorkloadId add(WorkloadSpec spec, std::int64_t priority = 50) {
+        specs.push_back(std::move(spec));
+        const auto n = specs.size();
+        const WorkloadId id{RawId{1, n}};
+        state.pending.push_back({id, WorkloadName{"j" + std::to_string(n)}, priority,
+                                 Instant{static_cast<std::int64_t>(n)}, Instant{}, &specs.back(), {}});
+        return id;
+    }
+};
+
+TEST(Plan, PriorityThenOrderOfSubmission) {
+    Case c;
+    c.state.nodes = {node("n1", 2)};
+    const auto first = c.add(gang(1));
+    const auto second = c.add(gang(1));
+    const auto urgent = c.add(gang(1), 90);
+    const auto plan = scheduler::plan(c.state, Instant{100});
+    ASSERT_EQ(plan.admissions.size(), 2U);
+    EXPECT_EQ(plan.admissions[0].id, urgent);
+    EXPECT_EQ(plan.admissions[1].id, first);
+    ASSERT_TRUE(plan.waiting.contains(second));
+    EXPECT_EQ(plan.waiting.at(second)[0].code, ReasonCode::waiting_for_devices);
+    EXPECT_EQ(plan.waiting.at(second)[0].have, 0);
+    EXPECT_EQ(plan.waiting.at(second)[0].need, 1);
+}
+
+TEST(Plan, AGangIsPlacedWholeOrNotAtAllAndNobodyOvertakesIt) {
+    Case c;
+    c.state.nodes = {node("n1", 2), node("n2", 1)};
+    c.state.nodes[1].devices = 4; // three are in use
+    const auto gang_of_four = c.add(gang(4));
+    const auto small = c.add(gang(1));
+    const auto plan = scheduler::plan(c.state, Instant{100});
+    EXPECT_TRUE(plan.admissions.empty());
+    EXPECT_EQ(plan.waiting.at(gang_of_four)[0].code, ReasonCode::waiting_for_devices);
+    EXPECT_EQ(plan.waiting.at(small)[0].code, ReasonCode::behind_in_queue);
+    EXPECT_EQ(c.state.nodes[0].free.size(), 2U);
+}
+
+TEST(Plan, WhatCanNeverFitHoldsNobodyUp) {
+    Case c;
+    c.state.nodes = {node("n1", 2), node("n2", 2)};
+    const auto too_large = c.add(gang(5));
+    const auto too_wide = c.add(gang(3, 1, 3));
+    const auto small = c.add(gang(1));
+    const auto plan = scheduler::plan(c.state, Instant{100});
+    EXPECT_EQ(plan.waiting.at(too_large)[0].code, ReasonCode::larger_than_cluster);
+    EXPECT_EQ(plan.waiting.at(too_wide)[0].code, ReasonCode::larger_than_nodes);
+    ASSERT_EQ(plan.admissions.size(), 1U);
+    EXPECT_EQ(plan.admissions[0].id, small);
+}
+
+TEST(Plan, RanksPerNodeIsExactAndTakesTheTightestNodes) {
+    Case c;
+    c.state.nodes = {node("n1", 4), node("n2", 2), node("n3", 3)};
+    c.add(gang(4, 1, 2));
+    const auto plan = scheduler::plan(c.state, Instant{100});
+    ASSERT_EQ(plan.admissions.size(), 1U);
+    const auto& nodes = plan.admissions[0].placement.nodes;
+    ASSERT_EQ(nodes.size(), 2U);
+    EXPECT_EQ(nodes[0].node.text, "n2");
+    EXPECT_EQ(nodes[1].node.text, "n3");
+    for (const auto& placed : nodes) EXPECT_EQ(placed.seats.size(), 2U);
+}
+
+TEST(Plan, SeveralRolesShareNodes) {
+    Case c;
+    c.state.nodes = {node("n1", 2), node("n2", 2)};
+    WorkloadSpec spec = gang(3);
+    Role helper;
+    helper.name = RoleName{"data"};
+    helper.ranks = 2;
+    helper.devices_per_rank = 0;
+    spec.roles.push_back(helper);
+    c.add(spec);
+    const auto plan = scheduler::plan(c.state, Instant{100});
+    ASSERT_EQ(plan.admissions.size(), 1U);
+    std::int64_t workers = 0;
+    std::int64_t helpers = 0;
+    for (const auto& placed : plan.admissions[0].placement.nodes)
+        for (const auto& seat : placed.seats) (seat.devices.empty() ? helpers : workers) += 1;
+    EXPECT_EQ(workers, 3);
+    EXPECT_EQ(helpers, 2);
+}
+
+TEST(Plan, BackOffIsReportedAndBlocksNobody) {
+    Case c;
+    c.state.nodes = {node("n1", 1)};
+    const auto failed = c.add(gang(1));
+    const auto next = c.add(gang(1));
+    c.state.pending[0].not_before = Instant{} + Duration::seconds(10);
+    const auto plan = scheduler::plan(c.state, Instant{} + Duration::seconds(4));
+    EXPECT_EQ(plan.waiting.at(failed)[0].code, ReasonCode::backing_off);
+    EXPECT_EQ(plan.waiting.at(failed)[0].need, 6);
+    EXPECT_EQ(plan.next_at, Instant{} + Duration::seconds(10));
+    ASSERT_EQ(plan.admissions.size(), 1U);
+    EXPECT_EQ(plan.admissions[0].id, next);
+}
+
+TEST(Plan, RandomClustersAreNeverOversubscribedAndEveryoneHasAReason) {
+    for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+        Prng prng(seed);
+        Case c;
+        const auto nodes = prng.below(5);
+        for (std::uint64_t n = 0; n < nodes; ++n)
+            c.state.nodes.push_back(
+                node("n" + std::to_string(n), static_cast<std::int64_t>(prng.below(5))));
+        const auto jobs = 1 + prng.below(7);
+        for (std::uint64_t j = 0; j < jobs; ++j) {
+            const std::int64_t per_node = prng.between(1, 3);
+            auto spec = prng.chance(300) ? gang(per_node * prng.between(1, 3), prng.between(0, 2), per_node)
+                                         : gang(prng.between(1, 6), prng.between(0, 2));
+            c.add(std::move(spec), prng.between(0, 2) * 50);
+        }
+        State before = c.state;
+        const auto plan = scheduler::plan(c.state, Instant{1000});
+        std::set<std::pair<std::string, std::int64_t>> used;
+        for (const auto& admission : plan.admissions) {
+            std::int64_t seats = 0;
+            const WorkloadSpec* spec = nullptr;
+            for (const auto& pending : before.pending)
+                if (pending.id == admission.id) spec = pending.spec;
+            ASSERT_NE(spec, nullptr);
+            for (const auto& placed : admission.placement.nodes) {
+                ASSERT_FALSE(placed.seats.empty());
+                if (spec->roles[0].ranks_per_node) {
+                    ASSERT_EQ(static_cast<std::int64_t>(placed.seats.size()), *spec->roles[0].ranks_per_node);
+                }
+                for (const auto& seat : placed.seats) {
+                    ++seats;
+                    ASSERT_EQ(static_cast<std::int64_t>(seat.devices.size()), spec->roles[0].devices_per_rank);
+                    for (const auto device : seat.devices)
+                        ASSERT_TRUE(used.insert({placed.node.text, device}).second) << "seed " << seed;
+                }
+            }
+            ASSERT_EQ(seats, total_ranks(*spec)) << "seed " << seed;
+        }
+        for (const auto& pending : before.pending) {
+            const bool admitted = std::any_of(plan.admissions.begin(), plan.admissions.end(),
+                                              [&](const Admission& a) { return a.id == pending.id; });
+            ASSERT_NE(admitted, plan.waiting.contains(pending.id)) << "seed " << seed;
+        }
+        // Equal input in another order gives an equal plan.
+        std::reverse(before.pending.begin(), before.pending.end());
+        const auto again = scheduler::plan(before, Instant{1000});
+        ASSERT_EQ(again.admissions.size(), plan.admissions.size());
+        for (std::size_t i = 0; i < again.admissions.size(); ++i) {
+            ASSERT_EQ(again.admissions[i].id, plan.admissions[i].id);
+            ASSERT_EQ(again.admissions[i].placement, plan.admissions[i].placement);
+        }
+    }
+}
+
+} // namespace
+} // namespace muster::scheduler
