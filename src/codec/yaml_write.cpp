@@ -8,6 +8,8 @@
 namespace muster::codec {
 namespace {
 
+constexpr std::size_t simple_key_bytes_max = 1'000; // YAML allows 1,024 before the colon
+
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 /// True where the text reads back as itself without quotes, in any reader of YAML 1.1 or 1.2.
@@ -98,8 +100,11 @@ void Writer::map(const Shape& shape, const void* value, std::size_t indent, std:
     MapContext context{*this, shape, open(indent, lead, false)};
     shape.map.visit(value, &context, [](void* raw, const void* key, const void* element) {
         auto& c = *static_cast<MapContext*>(raw);
-        const std::string text = text_scalar(key_text(*c.shape.key, key)) + ":";
-        c.writer.value(*c.shape.element, element, c.indent, text);
+        const std::string text = text_scalar(key_text(*c.shape.key, key));
+        const std::string lead = text.size() <= simple_key_bytes_max
+                                     ? text + ":"
+                                     : "? " + text + "\n" + std::string(c.indent, ' ') + ":";
+        c.writer.value(*c.shape.element, element, c.indent, lead);
     });
 }
 
