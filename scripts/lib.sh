@@ -83,3 +83,23 @@ since() { # START_MS
     local ms=$(($(now_ms) - $1))
     printf '%d.%d s' $((ms / 1000)) $((ms % 1000 / 100))
 }
+
+imports_torch() { command -v "$1" >/dev/null && "$1" -c 'import torch' >/dev/null 2>&1; }
+
+# Sets `python` to a Python that imports torch: MUSTER_PYTHON, else python3, else Debian's own with
+# python3-torch, installed where it is missing.
+choose_python() {
+    if [ -n "${MUSTER_PYTHON:-}" ]; then
+        imports_torch "$MUSTER_PYTHON" ||
+            fail "MUSTER_PYTHON is $MUSTER_PYTHON, which cannot import torch: $("$MUSTER_PYTHON" -c \
+                'import torch' 2>&1 | tail -n 1). Unset it, or install PyTorch there"
+        python=$MUSTER_PYTHON
+    elif imports_torch python3; then
+        python=$(command -v python3)
+    else
+        imports_torch /usr/bin/python3 || install_packages <(echo python3-torch)
+        python=/usr/bin/python3
+        imports_torch "$python" ||
+            fail "$python still cannot import torch: $("$python" -c 'import torch' 2>&1 | tail -n 1)"
+    fi
+}

@@ -199,7 +199,7 @@ def from_rank_0(body, device):
         data.copy_(torch.frombuffer(bytearray(body), dtype=torch.uint8))
     if len(data):
         dist.broadcast(data, 0)
-    return bytes(data.cpu().numpy())
+    return bytes(data.tolist())
 
 
 # ---- what Muster is told
@@ -291,7 +291,7 @@ def train(options):
     if rank == 0:
         digest = hashlib.sha256()
         for value in plain.state_dict().values():
-            digest.update(value.cpu().numpy().tobytes())
+            digest.update(bytes(value.flatten().view(torch.uint8).tolist()))
         print(f"done: {options.steps} steps, weights {digest.hexdigest()[:16]}")
         if options.sample:
             print("it writes:\n" + write_sample(plain, device, options.sample), flush=True)
