@@ -30,15 +30,15 @@ apt_get() {
     "${run[@]}" "$@"
 }
 
-# Install what is missing of the given list files. Does nothing, without network or rights, when
+# Installs what is missing of the given packages. Does nothing, without network or rights, when
 # everything is there.
 install_packages() {
     local -a missing
     local log
     command -v dpkg-query >/dev/null ||
-        fail "this machine has no dpkg. Muster builds on Debian 12; elsewhere install the packages" \
-            "named in $* by hand"
-    mapfile -t missing < <(packages_missing $(packages_of "$@"))
+        fail "this machine has no dpkg. Muster builds on Debian 12; elsewhere install the like of" \
+            "these by hand: $*"
+    mapfile -t missing < <(packages_missing "$@")
     [ "${#missing[@]}" -gt 0 ] || return 0
     say "installing ${#missing[@]} packages: ${missing[*]}"
     if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
@@ -97,7 +97,7 @@ choose_python() {
     elif imports_torch python3; then
         python=$(command -v python3)
     else
-        imports_torch /usr/bin/python3 || install_packages <(echo python3-torch)
+        imports_torch /usr/bin/python3 || install_packages python3-torch
         python=/usr/bin/python3
         imports_torch "$python" ||
             fail "$python still cannot import torch: $("$python" -c 'import torch' 2>&1 | tail -n 1)"
