@@ -53,8 +53,8 @@ void LaunchCore::State::take(Instant now, const ServerSaid& event) {
         return;
     }
     member.set_lead(now, order->lead_endpoint);
-    if (order->fenced) member.end(now, context.short_grace());
-    else if (order->stop == StopKind::cancel) member.end(now, context.full_grace());
+    if (order->fenced) member.on_fenced(now);
+    else if (order->stop == StopKind::cancel) member.on_cancel(now);
 }
 
 /// The lead may be named anew until the first generation; later, a deposed lead ends.
@@ -70,7 +70,7 @@ void LaunchCore::State::set_role(Instant now, const LauncherOrder& order) {
         return;
     }
     if (!leads && context.local.generation() > 0) {
-        member.end(now, context.short_grace());
+        member.on_fenced(now);
         return;
     }
     context.term = order.term;

@@ -26,15 +26,7 @@ void Lead::take_order(Instant now, const LauncherOrder& order) {
         return summary.generation <= order.closed_through;
     });
     if (order.fenced) on_fenced(now);
-    else if (order.stop == StopKind::cancel && (!verdict_ || verdict_->outcome == AttemptOutcome::lost)) {
-        ExitCause cause;
-        cause.reason.code = ReasonCode::cancelled_by_user;
-        cause.reason.subject = "request";
-        constexpr std::int64_t sigterm = 15; // what ranks get first
-        cause.exit_code = exit_signalled + sigterm;
-        decide({AttemptOutcome::cancelled, cause, cause.exit_code});
-        begin_clear(now, MemberAction::leave, context_.full_grace());
-    }
+    else if (order.stop == StopKind::cancel) on_cancel(now);
 }
 
 void Lead::advance(Instant now) {

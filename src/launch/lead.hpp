@@ -41,6 +41,8 @@ class Lead {
     void on_asked(Instant now, const MemberAsked& event);
     void on_port(Instant now, const PortBound& event);
     void on_leave_asked(Instant now, std::int64_t signal);
+    /// The control plane's word, heard by us or by a member.
+    void on_cancel(Instant now);
     /// The attempt is over for others to judge: end everything, with no outcome of ours.
     void on_fenced(Instant now);
     /// We did not run for `stall`: nobody was silent meanwhile.

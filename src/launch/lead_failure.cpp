@@ -74,6 +74,17 @@ void Lead::on_fenced(Instant now) {
     begin_clear(now, MemberAction::clear, context_.short_grace());
 }
 
+void Lead::on_cancel(Instant now) {
+    if (verdict_ && verdict_->outcome != AttemptOutcome::lost) return;
+    ExitCause cause;
+    cause.reason.code = ReasonCode::cancelled_by_user;
+    cause.reason.subject = "request";
+    constexpr std::int64_t sigterm = 15; // what ranks get first
+    cause.exit_code = exit_signalled + sigterm;
+    decide({AttemptOutcome::cancelled, cause, cause.exit_code});
+    begin_clear(now, MemberAction::leave, context_.full_grace());
+}
+
 void Lead::on_leave_asked(Instant now, std::int64_t signal) {
     if (phase_ == Phase::farewell) {
         deadline_ = now;

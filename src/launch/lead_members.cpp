@@ -35,6 +35,7 @@ void Lead::on_asked(Instant now, const MemberAsked& event) {
         return;
     }
     take_beat(now, views_[static_cast<std::size_t>(beat.launcher_index)], beat);
+    if (beat.stop == StopKind::cancel) on_cancel(now);
     const bool told = beat.order_revision == order_.revision;
     const bool goodbye = phase_ == Phase::farewell && beat.empty;
     if (told && !goodbye) reply.until = now + std::min(event.hold, member_hold_max);

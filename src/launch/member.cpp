@@ -73,7 +73,12 @@ void Member::on_leave_asked(Instant now, std::int64_t signal) {
     begin_leave(now, context_.full_grace(), exit_signalled + signal);
 }
 
-void Member::end(Instant now, Duration grace) { begin_leave(now, grace, exit_lost); }
+void Member::on_cancel(Instant now) {
+    stop_ = StopKind::cancel;
+    begin_leave(now, context_.full_grace(), exit_lost);
+}
+
+void Member::on_fenced(Instant now) { begin_leave(now, context_.short_grace(), exit_lost); }
 
 void Member::watch_lead(Instant now) {
     if (leaving_ || told_to_leave_) return;
@@ -153,6 +158,7 @@ void Member::send(Instant now, Lane which) {
     beat.started = local.started();
     beat.empty = local.empty();
     beat.leaving = leaving_;
+    beat.stop = stop_;
     beat.leftover_processes = local.leftover();
     beat.exits = local.exits();
     beat.progress = local.progress();

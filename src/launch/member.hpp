@@ -21,8 +21,9 @@ class Member {
     void on_said(Instant now, const LeadSaid& event);
     void on_silent(Instant now, const LeadSilent& event);
     void on_leave_asked(Instant now, std::int64_t signal);
-    /// The attempt was cancelled (full grace) or is over for others to judge (short grace).
-    void end(Instant now, Duration grace);
+    void on_cancel(Instant now);
+    /// The attempt is over for others to judge.
+    void on_fenced(Instant now);
     void forgive(Duration stall) { heard_at_ = heard_at_ + stall; }
     void advance(Instant now);
     Instant wake_at() const;
@@ -67,6 +68,7 @@ class Member {
     Instant heard_at_;
     bool leaving_ = false;     // of our own: not told by the lead
     bool told_to_leave_ = false;
+    StopKind stop_ = StopKind::none; // heard from the control plane
     std::int64_t exit_code_ = 0;
     Instant clear_deadline_ = Instant::never(); // while leaving
     Instant goodbye_at_;                        // zero: not begun

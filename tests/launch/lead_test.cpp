@@ -1,26 +1,11 @@
 // The path of healthy attempts, and how restarts go.
 
-#include "world.hpp"
-
-#include <gtest/gtest.h>
+#include "plans.hpp"
 
 namespace muster::launch::test {
 namespace {
 
 using std::int64_t;
-
-RankPlan done_after(Duration time) {
-    RankPlan plan;
-    plan.ends_after = time;
-    return plan;
-}
-
-void expect_clean(World& world) {
-    EXPECT_TRUE(world.all_left());
-    EXPECT_TRUE(world.problems.empty());
-    for (const auto& problem : world.problems) ADD_FAILURE() << problem;
-    EXPECT_EQ(world.alive(), 0);
-}
 
 TEST(Lead, one_launcher_runs_to_success_without_a_server) {
     World world({.launchers = 1, .ranks_each = 4, .standalone = true},

@@ -280,16 +280,17 @@ void World::obey(std::int64_t i, const BindPort& command) {
 void World::obey(std::int64_t i, const StartRanks& command) {
     const RankTable& table = command.table;
     Launcher& l = launcher(i);
-    l.tables.push_back(table);
-    l.started_at.push_back(now_);
     for (const auto& p : processes_)
         if ((p.running || p.child) && p.generation != table.generation)
             problem("generation " + std::to_string(table.generation) + " starts beside rank " +
                     std::to_string(p.rank) + " of generation " + std::to_string(p.generation));
     for (const auto& other : launchers_)
-        if (other.proved < table.generation - 1)
+        if (!other.tables.empty() && other.proved < other.tables.back().generation &&
+            other.tables.back().generation < table.generation)
             problem("generation " + std::to_string(table.generation) +
                     " starts without the proof that the former is gone");
+    l.tables.push_back(table);
+    l.started_at.push_back(now_);
     for (const auto& row : table.ranks) {
         if (row.launcher != i) continue;
         Process p;
@@ -422,7 +423,7 @@ void World::obey(std::int64_t i, const Leave& command) {
 }
 
 void World::tick_progress(std::int64_t i, Generation generation) {
-    constexpr Duration interval = Duration::millis(100);
+    Duration interval = Duration::minutes(1);
     ProgressRead read{generation, {}};
     bool any = false;
     for (const auto& p : processes_) {
@@ -432,6 +433,7 @@ void World::tick_progress(std::int64_t i, Generation generation) {
         progress.local_rank = p.local_rank;
         const Duration step_time = p.plan.step_time;
         if (step_time.ns > 0) {
+            interval = std::min(interval, std::max(Duration::millis(100), step_time / 2));
             std::int64_t made = (now_ - p.started_at).ns / step_time.ns;
             if (p.plan.steps > 0) made = std::min(made, p.plan.steps);
             if (made > 0) {
