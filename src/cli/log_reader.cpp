@@ -1,0 +1,131 @@
+#include "cli/log_reader.hpp"
+
+#include "base/text.hpp"
+#include "cli/messages.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace muster::cli {
+
+LogReader::LogReader(Api& api, LogQuery query, Sink sink, Notice notice)
+    : api_(api), query_(std::move(query)), sink_(std::move(sink)), notice_(std::move(notice)),
+      in_tail_(query_.tail >= 0) {
+    std::int64_t from = 0;
+    if (in_tail_)
+        from = -std::clamp(query_.tail, tail_bytes_min / tail_line_bytes,
+                           tail_bytes_max / tail_line_bytes) *
+               tail_line_bytes;
+    for (const auto rank : query_.ranks) merge_.add_rank(rank, from);
+}
+
+std::string LogReader::target_of(const std::vector<LogPosition>& positions) const {
+    std::string ranks;
+    std::string from;
+    for (const auto& position : positions) {
+        if (!ranks.empty()) {
+            ranks += ',';
+            from += ',';
+        }
+        const std::string rank = std::to_string(position.rank);
+        ranks += rank;
+        from += rank + ":" + std::to_string(position.from);
+    }
+    return job_path(query_.job, "/logs?ranks=" + ranks + "&from=" + from +
+                                    "&bytes_max=" + std::to_string(round_bytes_max));
+}
+
+Result<bool> LogReader::round() {
+    auto positions = merge_.wants();
+    const bool whole = positions.size() <= ranks_per_round_max;
+    if (!whole) {
+        if (next_batch_ >= positions.size()) next_batch_ = 0;
+        std::rotate(positions.begin(), positions.begin() + static_cast<std::ptrdiff_t>(next_batch_),
+                    positions.end());
+        positions.resize(ranks_per_round_max);
+        next_batch_ += ranks_per_round_max;
+    }
+    auto logs = api_.get<JobLogs>(target_of(positions));
+    if (!logs) return fail(logs.error());
+    bool news = false;
+    for (const auto& chunk : logs->chunks) {
+        news = news || !chunk.text.empty();
+        merge_.take(chunk);
+    }
+    merge_.answered(positions);
+    tell_errors(*logs);
+    if (merge_.bytes_skipped() > 0 && !told_skipped_) {
+        told_skipped_ = true;
+        notice_(say("{} bytes in the middle of the logs are not kept any more (docs/logs.md)",
+                    merge_.bytes_skipped()));
+    }
+    hand_on(merge_.ready());
+    if (logs->finished && whole) finished_ = true;
+    if (finished_ || merge_.caught_up()) {
+        const bool was_in_tail = in_tail_;
+        in_tail_ = false;
+        if (was_in_tail) hand_on({std::make_move_iterator(tail_.begin()),
+                                  std::make_move_iterator(tail_.end())});
+        tail_.clear();
+    }
+    if (finished_) close();
+    return news;
+}
+
+void LogReader::close() {
+    in_tail_ = false;
+    for (const auto& line : tail_) sink_(line);
+    tail_.clear();
+    hand_on(merge_.rest());
+}
+
+void LogReader::hand_on(std::vector<LogLine> lines) {
+    for (auto& line : lines) {
+        if (line.at < query_.since) continue;
+        if (!in_tail_) {
+            sink_(line);
+            continue;
+        }
+        tail_.push_back(std::move(line));
+        if (tail_.size() > static_cast<std::size_t>(query_.tail)) tail_.pop_front();
+    }
+}
+
+void LogReader::tell_errors(const JobLogs& logs) {
+    for (const auto& error : logs.errors)
+        if (std::find(errors_.begin(), errors_.end(), error) == errors_.end())
+            notice_(say("logs are incomplete: {}", error));
+    errors_ = logs.errors;
+}
+
+bool looks_like_error(std::string_view text) {
+    if (text.starts_with("Traceback (most recent call last)")) return true;
+    if (text.starts_with("Segmentation fault") || text.starts_with("Fatal Python error")) return true;
+    constexpr std::array<std::string_view, 3> kinds = {"Error", "Exception", "Interrupt"};
+    const auto word = text.substr(0, text.find(':'));
+    if (word.empty() || word.find(' ') != std::string_view::npos) return false;
+    return std::any_of(kinds.begin(), kinds.end(), [&](auto kind) { return word.ends_with(kind); });
+}
+
+std::string LogPrinter::print(const LogLine& line) {
+    const std::string number = std::to_string(line.rank);
+    std::string prefix = "[" + number + "]";
+    if (static_cast<int>(number.size()) < look_.rank_digits)
+        prefix.append(static_cast<std::size_t>(look_.rank_digits) - number.size(), ' ');
+    std::string text;
+    if (look_.times)
+        text = styled(look_.terminal, Style::dim, to_text(line.at)) + " ";
+    text += styled_rank(look_.terminal, line.rank, prefix) + " ";
+    std::string said = printable(line.text, look_.terminal.colour);
+    if (line.source == LogSource::muster)
+        return text + styled(look_.terminal, Style::yellow, say("muster: ") + said);
+    const bool first_error =
+        (line.attempt != error_attempt_ || line.generation != error_generation_) &&
+        looks_like_error(line.text);
+    if (!first_error) return text + said;
+    error_attempt_ = line.attempt;
+    error_generation_ = line.generation;
+    return text + styled(look_.terminal, Style::red, said);
+}
+
+} // namespace muster::cli

@@ -1,0 +1,84 @@
+#pragma once
+// LogReader: reads a job's log through the server, round by round, and hands on merged lines.
+
+#include "cli/api.hpp"
+#include "cli/log_lines.hpp"
+#include "cli/terminal.hpp"
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace muster::cli {
+
+inline constexpr std::size_t ranks_per_round_max = 256;
+inline constexpr std::int64_t round_bytes_max = 512 * 1024;
+inline constexpr std::int64_t tail_line_bytes = 256;         // guessed, to know how far to look back
+inline constexpr std::int64_t tail_bytes_max = 4 * 1024 * 1024; // per rank
+inline constexpr std::int64_t tail_bytes_min = 16 * 1024;
+
+struct LogQuery {
+    std::string job;
+    std::vector<std::int64_t> ranks;
+    std::int64_t tail = -1; // lines over all ranks; negative: all
+    Instant since;
+};
+
+class LogReader {
+  public:
+    using Sink = std::function<void(const LogLine&)>;
+    using Notice = std::function<void(const std::string&)>;
+
+    LogReader(Api& api, LogQuery query, Sink sink, Notice notice);
+
+    /// One request. True if it brought something new.
+    Result<bool> round();
+    /// The job is over and everything was read.
+    bool finished() const { return finished_; }
+    /// Everything there is now was read.
+    bool caught_up() const { return merge_.caught_up(); }
+    /// The job was placed anew.
+    void start_over() { merge_.start_over(); }
+    /// Hands on what is held back; no more rounds follow.
+    void close();
+
+  private:
+    std::string target_of(const std::vector<LogPosition>& positions) const;
+    void hand_on(std::vector<LogLine> lines);
+    void tell_errors(const JobLogs& logs);
+
+    Api& api_;
+    LogQuery query_;
+    Sink sink_;
+    Notice notice_;
+    LogMerge merge_;
+    std::size_t next_batch_ = 0;
+    bool finished_ = false;
+    bool in_tail_ = false;        // still collecting the last lines
+    std::deque<LogLine> tail_;
+    std::vector<std::string> errors_;
+    bool told_skipped_ = false;
+};
+
+/// Prints merged lines with their ranks; the first error and Muster's notices stand out.
+class LogPrinter {
+  public:
+    struct Look {
+        Terminal terminal;
+        int rank_digits = 1;
+        bool times = false;
+    };
+    explicit LogPrinter(Look look) : look_(std::move(look)) {}
+    std::string print(const LogLine& line);
+
+  private:
+    Look look_;
+    std::int64_t error_generation_ = -1; // whose first error was shown
+    std::int64_t error_attempt_ = -1;
+};
+
+/// A line with which a traceback or a crash begins.
+bool looks_like_error(std::string_view text);
+
+} // namespace muster::cli
