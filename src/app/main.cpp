@@ -1,49 +1,75 @@
-// The one binary: hands each verb to its part.
+// The one binary: the command line, with the parts of Muster that its verbs start.
 
+#include "app/agent.hpp"
 #include "app/launch.hpp"
-
-#include <charconv>
-#include <cstdio>
-#include <string_view>
+#include "app/up.hpp"
+#if __has_include("app/server.hpp")
+#include "app/server.hpp"
+#endif
+#include "cli/cli.hpp"
+#include "cli/errors.hpp"
 
 namespace {
 
-int launch(int argc, char** argv) {
-    muster::app::LaunchOptions options;
-    for (int i = 2; i < argc; ++i) {
-        const std::string_view flag = argv[i];
-        if (!flag.starts_with("-") || flag == "--") {
-            options.command.assign(argv + i + (flag == "--" ? 1 : 0), argv + argc);
-            break;
-        }
-        const auto equals = flag.find('=');
-        const std::string_view name = flag.substr(0, equals);
-        if (name == "--no-python") {
-            options.no_python = true;
-            continue;
-        }
-        if (name == "--standalone") continue;
-        if (equals == std::string_view::npos && i + 1 >= argc) return 2;
-        const std::string_view value =
-            equals == std::string_view::npos ? std::string_view(argv[++i]) : flag.substr(equals + 1);
-        if (name == "--attempt-dir") options.attempt_dir = value;
-        else if (name == "--log-dir") options.log_dir = value;
-        else if (name == "--nproc-per-node" || name == "--nproc_per_node")
-            std::from_chars(value.data(), value.data() + value.size(), options.nproc_per_node);
-        else if (name == "--max-restarts" || name == "--max_restarts")
-            std::from_chars(value.data(), value.data() + value.size(), options.max_restarts);
-        else {
-            std::fprintf(stderr, "muster launch: unknown flag %s\n", argv[i]);
-            return 2;
-        }
-    }
-    return muster::app::run_launch(options);
+using namespace muster;
+
+int finish(const Status& status) { return status ? cli::exit_ok : cli::report_error(status.error()); }
+
+#if __has_include("app/server.hpp")
+int server(const cli::ServerFlags& flags) {
+    app::ServerOptions options;
+    options.state = flags.state;
+    if (!flags.listen.empty()) options.listen = flags.listen;
+    return finish(app::run_server(options));
 }
+#endif
+
+int agent(const cli::AgentFlags& flags) {
+    app::AgentOptions options;
+    options.server = flags.server;
+    options.token_file =
+        flags.token_file.empty() ? flags.state + "/server/node.token" : flags.token_file;
+    options.node = flags.node.empty() ? app::default_node_name() : flags.node;
+    options.node_dir = flags.state + "/nodes/" + options.node;
+    options.address = flags.address;
+    options.slots = flags.slots;
+    return finish(app::run_agent(options));
+}
+
+int launch(const cli::LaunchFlags& flags) {
+    app::LaunchOptions options;
+    options.attempt_dir = flags.attempt_dir;
+    options.nproc_per_node = flags.nproc_per_node;
+    options.max_restarts = flags.max_restarts;
+    options.no_python = flags.no_python;
+    options.module = flags.module;
+    options.log_dir = flags.log_dir;
+    options.command = flags.command;
+    return app::run_launch(options);
+}
+
+int up(const cli::UpFlags& flags) {
+    app::UpOptions options;
+    options.state = flags.state;
+    if (!flags.listen.empty()) options.listen = flags.listen;
+    options.nodes = flags.nodes;
+    options.slots = flags.slots;
+    options.detach = flags.detach;
+    return finish(app::run_up(options));
+}
+
+int down(const cli::DownFlags& flags) { return finish(app::run_down({flags.state})); }
 
 } // namespace
 
 int main(int argc, char** argv) {
-    if (argc > 1 && std::string_view(argv[1]) == "launch") return launch(argc, argv);
-    std::fputs("usage: muster launch --nproc-per-node N [--] script.py arguments\n", stderr);
-    return 2;
+    cli::PartVerbs parts;
+#if __has_include("app/server.hpp")
+    parts.server = server;
+#endif
+    parts.agent = agent;
+    parts.launch = launch;
+    parts.up = up;
+    parts.down = down;
+    return cli::run({argv + (argc > 0 ? 1 : 0), argv + argc}, parts);
 }
