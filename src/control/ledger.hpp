@@ -4,6 +4,7 @@
 // here (control/live.hpp).
 
 #include "model/facts.hpp"
+#include "model/orders.hpp" // describes AttemptKey
 
 #include <map>
 #include <optional>
