@@ -125,7 +125,7 @@ LogAnswer read_logs(const std::string& node_dir, const LogRequest& request) {
     const std::string folder = node_dir + "/logs/" + to_text(request.workload);
     std::vector<LogPosition> positions = request.positions;
     if (positions.empty())
-        for (const std::int64_t rank : known_ranks(folder)) positions.push_back({rank, 0});
+        for (const std::int64_t rank : known_ranks(folder)) positions.push_back({.rank = rank, .node = {}, .from = 0});
     std::int64_t left = request.bytes_max > 0 ? std::min(request.bytes_max, log_answer_bytes_max)
                                               : log_answer_bytes_max;
     for (std::size_t i = 0; i < positions.size(); ++i) {
