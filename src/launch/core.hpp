@@ -1,8 +1,9 @@
 #pragma once
-// The launcher's core: one launcher per machine and attempt. Launchers of an attempt meet at the lead
-// (launcher 0 of the placement unless the order says otherwise); the lead fixes generations (rank
-// tables), watches all ranks, finds the first cause of a failure, and restarts the gang within its
-// allowance. Standalone `muster launch` is the same core with one launcher and no server.
+// The launcher's core: one launcher per machine and attempt. Launchers of an attempt meet at the
+// lead (launcher 0 of the placement unless the order says otherwise); the lead fixes generations
+// (rank tables), watches all ranks, finds the first cause of a failure, and restarts the gang
+// within its allowance. Standalone `muster launch` is the same core with one launcher and no
+// server.
 //
 // It keeps nothing over a crash: ranks do not survive their launcher (the agent ends them).
 
@@ -21,10 +22,10 @@ namespace muster::launch {
 struct LaunchConfig {
     InstallationId installation;
     Incarnation incarnation = 0;
-    AttemptOrder order;          // spec, placement and our index
-    std::string address;         // where peers reach this machine: MASTER_ADDR if we lead
-    std::string endpoint;        // host:port of our own listener, for members
-    bool standalone = false;     // no server: never beat, allowance from the spec
+    AttemptOrder order;      // spec, placement and our index
+    std::string address;     // where peers reach this machine: MASTER_ADDR if we lead
+    std::string endpoint;    // host:port of our own listener, for members
+    bool standalone = false; // no server: never beat, allowance from the spec
 };
 
 // ---- events
@@ -79,9 +80,9 @@ struct LeaveAsked {
     std::int64_t signal = 0;
 };
 struct Wake {};
-using LaunchEvent = std::variant<Begin, ServerSaid, ServerSilent, MemberAsked, LeadSaid, LeadSilent,
-                                 PortBound, RanksStarted, RankExited, RanksCleared, ProgressRead,
-                                 LeaveAsked, Wake>;
+using LaunchEvent =
+    std::variant<Begin, ServerSaid, ServerSilent, MemberAsked, LeadSaid, LeadSilent, PortBound,
+                 RanksStarted, RankExited, RanksCleared, ProgressRead, LeaveAsked, Wake>;
 
 // ---- commands
 struct SendServerBeat {
@@ -122,34 +123,40 @@ struct Leave {
     LauncherResult result;
     std::int64_t exit_code = 0;
 };
-using LaunchCommand = std::variant<SendServerBeat, SendMemberBeat, AnswerMember, BindPort, StartRanks,
-                                   TerminateRanks, KillRanks, Tell, Leave>;
+using LaunchCommand = std::variant<SendServerBeat, SendMemberBeat, AnswerMember, BindPort,
+                                   StartRanks, TerminateRanks, KillRanks, Tell, Leave>;
 
 inline constexpr Duration server_beat_interval = Duration::seconds(5);
 inline constexpr Duration member_beat_interval = Duration::seconds(1);
 inline constexpr Duration progress_beat_interval = Duration::millis(500); // push, when it changed
 inline constexpr Duration beat_retry_first = Duration::millis(50);        // doubles up to
 inline constexpr Duration beat_retry_max = Duration::seconds(2);
-inline constexpr Duration gather_limit = Duration::minutes(5);   // launchers must meet within
-inline constexpr Duration kill_retry = Duration::seconds(5);     // while processes survive SIGKILL
-inline constexpr Duration kill_limit = Duration::seconds(60);    // then end with teardown_stuck
-inline constexpr Duration early_exit_limit = Duration::minutes(10); // rank done with 0, others go on
-inline constexpr Duration cause_window = Duration::millis(200);  // exits this close compete to be first
-inline constexpr Duration farewell_limit = Duration::seconds(20); // members told to leave, lead waits
-inline constexpr Duration goodbye_limit = Duration::seconds(2);   // a member's last beat, then it goes
+inline constexpr Duration gather_limit = Duration::minutes(5); // launchers must meet within
+inline constexpr Duration kill_retry = Duration::seconds(5);   // while processes survive SIGKILL
+inline constexpr Duration kill_limit = Duration::seconds(60);  // then end with teardown_stuck
+inline constexpr Duration early_exit_limit =
+    Duration::minutes(10); // rank done with 0, others go on
+inline constexpr Duration cause_window =
+    Duration::millis(200); // exits this close compete to be first
+inline constexpr Duration farewell_limit =
+    Duration::seconds(20); // members told to leave, lead waits
+inline constexpr Duration goodbye_limit =
+    Duration::seconds(2); // a member's last beat, then it goes
 inline constexpr Duration member_silent_limit = Duration::seconds(15); // then the attempt is lost
-inline constexpr Duration lead_silent_limit = Duration::seconds(15);   // then a member ends its ranks
-inline constexpr Duration failure_grace_max = Duration::seconds(2); // a broken gang saves nothing
-inline constexpr Duration alike_wait = Duration::seconds(3); // early failures: do all fail alike?
+inline constexpr Duration lead_silent_limit = Duration::seconds(15); // then a member ends its ranks
+inline constexpr Duration failure_grace_max = Duration::seconds(2);  // a broken gang saves nothing
+inline constexpr Duration alike_wait = Duration::seconds(3);  // early failures: do all fail alike?
 inline constexpr Duration start_limit = Duration::minutes(2); // table sent to all ranks created
 inline constexpr Duration bind_limit = Duration::seconds(10); // BindPort to PortBound
 inline constexpr Duration bind_retry = Duration::seconds(1);
 inline constexpr std::int64_t bind_tries_max = 5;
-inline constexpr Duration unreported_lived = Duration::minutes(10); // counts as progress, unreported
+inline constexpr Duration unreported_lived =
+    Duration::minutes(10);                                    // counts as progress, unreported
 inline constexpr Duration answer_min = Duration::millis(100); // polls answered sooner without news
-inline constexpr Duration stall_limit = Duration::seconds(1); // woken later: we were stopped, not they
+inline constexpr Duration stall_limit =
+    Duration::seconds(1); // woken later: we were stopped, not they
 
-inline constexpr std::int64_t exit_lost = 75;     // EX_TEMPFAIL: the attempt is over, the job is not
+inline constexpr std::int64_t exit_lost = 75; // EX_TEMPFAIL: the attempt is over, the job is not
 inline constexpr std::int64_t exit_signalled = 128; // + signal
 
 class LaunchCore {
@@ -160,10 +167,10 @@ class LaunchCore {
 
     explicit LaunchCore(LaunchConfig config);
     ~LaunchCore();
-    LaunchCore(LaunchCore&&) noexcept;
-    LaunchCore& operator=(LaunchCore&&) noexcept;
+    LaunchCore(LaunchCore &&) noexcept;
+    LaunchCore &operator=(LaunchCore &&) noexcept;
 
-    Decision<NoRecord, LaunchCommand> step(Instant now, const LaunchEvent& event);
+    Decision<NoRecord, LaunchCommand> step(Instant now, const LaunchEvent &event);
 
   private:
     struct State; // state.hpp

@@ -11,8 +11,8 @@ namespace muster::launch {
 struct LaneState {
     bool in_flight = false;
     Instant sent_at;
-    Instant ready_at; // not before
-    Duration delay;   // of the last back-off; zero: the last request was answered
+    Instant ready_at;               // not before
+    Duration delay;                 // of the last back-off; zero: the last request was answered
     std::int64_t told_revision = 0; // that the request in flight said it obeys
 
     bool ready(Instant now) const { return !in_flight && now >= ready_at; }

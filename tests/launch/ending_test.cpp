@@ -14,7 +14,8 @@ Script steady() {
 }
 
 TEST(Ending, cancel_gives_the_full_grace_to_all_ranks) {
-    World world({.launchers = 3, .stop_grace = Duration::seconds(20)}, [](Generation, int64_t rank) {
+    World world({.launchers = 3, .stop_grace = Duration::seconds(20)}, [](Generation,
+                                                                          int64_t rank) {
         RankPlan plan = done_after(Duration::hours(2));
         plan.notices_peer = never;
         plan.dies_after_term = rank == 5 ? Duration::seconds(18) : Duration::seconds(1); // saves
@@ -139,7 +140,8 @@ TEST(Ending, a_cut_member_keeps_its_ranks_until_the_limit_then_ends_them) {
 }
 
 TEST(Ending, a_short_cut_stops_nothing) {
-    World world({.launchers = 2}, [](Generation, int64_t) { return done_after(Duration::minutes(3)); });
+    World world({.launchers = 2},
+                [](Generation, int64_t) { return done_after(Duration::minutes(3)); });
     for (int64_t i = 1; i <= 5; ++i) {
         world.at(Duration::seconds(30 * i), [&] { world.cut.insert(1); });
         world.at(Duration::seconds(30 * i + 10), [&] { world.cut.clear(); });
@@ -151,7 +153,8 @@ TEST(Ending, a_short_cut_stops_nothing) {
 }
 
 TEST(Ending, a_lead_that_was_stopped_itself_blames_nobody) {
-    World world({.launchers = 3}, [](Generation, int64_t) { return done_after(Duration::minutes(5)); });
+    World world({.launchers = 3},
+                [](Generation, int64_t) { return done_after(Duration::minutes(5)); });
     world.run_for(Duration::minutes(1));
     world.stall(0, Duration::seconds(11)); // e.g. a suspended virtual machine
     world.run_for(Duration::seconds(20));
@@ -213,15 +216,13 @@ struct Alone {
         config.endpoint = "127.0.0.1:1";
         return config;
     }
-    std::vector<LaunchCommand> say(const LaunchEvent& event) {
+    std::vector<LaunchCommand> say(const LaunchEvent &event) {
         now = now + Duration::millis(1);
         return core.step(now, event).commands;
     }
-    template <class Command>
-    static int64_t count(const std::vector<LaunchCommand>& commands) {
-        return std::count_if(commands.begin(), commands.end(), [](const auto& c) {
-            return std::holds_alternative<Command>(c);
-        });
+    template <class Command> static int64_t count(const std::vector<LaunchCommand> &commands) {
+        return std::count_if(commands.begin(), commands.end(),
+                             [](const auto &c) { return std::holds_alternative<Command>(c); });
     }
 };
 
@@ -281,13 +282,29 @@ MemberBeat beat_of(AttemptNumber attempt, int64_t index) {
 
 TEST(Fence, strangers_are_answered_but_not_heard) {
     Alone alone(2);
-    for (const MemberBeat& beat : {beat_of(2, 1), beat_of(3, 7), beat_of(3, -1), beat_of(3, 0)}) {
+    for (const MemberBeat &beat : {beat_of(2, 1), beat_of(3, 7), beat_of(3, -1), beat_of(3, 0)}) {
         const auto commands = alone.say(MemberAsked{1, beat, Duration::seconds(1)});
         EXPECT_EQ(Alone::count<AnswerMember>(commands), 1);
         EXPECT_EQ(Alone::count<BindPort>(commands), 0);
     }
     const auto commands = alone.say(MemberAsked{2, beat_of(3, 1), {}});
     EXPECT_EQ(Alone::count<BindPort>(commands), 1);
+}
+
+TEST(Fence, a_beat_that_was_overtaken_is_answered_but_not_believed) {
+    Alone alone(2);
+    MemberBeat beat = beat_of(3, 1);
+    alone.say(MemberAsked{1, beat, {}});
+    alone.say(PortBound{1, 4000, ""});
+    beat.asked = 7;
+    alone.say(MemberAsked{2, beat, {}});
+    beat.asked = 6;
+    beat.leaving = true;
+    const auto commands = alone.say(MemberAsked{3, beat, {}});
+    EXPECT_EQ(Alone::count<AnswerMember>(commands), 1);
+    EXPECT_EQ(Alone::count<TerminateRanks>(commands), 0);
+    beat.asked = 8;
+    EXPECT_EQ(Alone::count<TerminateRanks>(alone.say(MemberAsked{4, beat, {}})), 1);
 }
 
 TEST(Fence, a_member_obeys_only_its_own_attempts_newest_order) {
@@ -304,7 +321,8 @@ TEST(Fence, a_member_obeys_only_its_own_attempts_newest_order) {
     run.term = 1;
     run.generation = 1;
     run.action = MemberAction::run;
-    run.table = RankTable{1, 1, "127.0.0.1", 4000, 0, {RankRow{1, 1, 0, 1, RoleName{"worker"}, {}}}};
+    run.table =
+        RankTable{1, 1, "127.0.0.1", 4000, 0, {RankRow{1, 1, 0, 1, RoleName{"worker"}, {}}}};
     EXPECT_EQ(Alone::count<StartRanks>(member.say(LeadSaid{Lane::poll, run})), 0);
     run.attempt = 3;
     EXPECT_EQ(Alone::count<StartRanks>(member.say(LeadSaid{Lane::push, run})), 1);

@@ -41,6 +41,26 @@ TEST(Failure, a_slow_death_is_still_the_cause_though_peers_ended_first) {
     EXPECT_EQ(world.summaries().at(0).cause->exit_code, 139);
 }
 
+TEST(Failure, clocks_that_are_hours_off_do_not_turn_cause_and_consequence) {
+    WorldOptions options{.launchers = 3, .ranks_each = 1};
+    options.skew = {Duration{}, Duration::hours(-5), Duration::hours(5)};
+    World world(options, [](Generation g, int64_t rank) {
+        RankPlan plan = done_after(long_run);
+        plan.notices_peer = never;
+        if (g == 1 && rank == 2) plan = killed_after(Duration::minutes(2), 11);
+        if (g == 1 && rank == 1)
+            plan = killed_after(Duration::minutes(2) + Duration::millis(3), 11);
+        return plan;
+    });
+    world.run();
+    expect_clean(world);
+    const auto &summary = world.summaries().at(0);
+    EXPECT_EQ(summary.cause->rank, 2);
+    const Instant fault = world.launcher(2).started_at[0] + Duration::minutes(2);
+    EXPECT_LT((summary.fault_at - fault).whole_millis(), 3);
+    EXPECT_GE((summary.fault_at - fault).whole_millis(), 0);
+}
+
 TEST(Failure, children_of_dead_ranks_are_gone_before_the_next_generation) {
     World world({.launchers = 2, .ranks_each = 2}, [](Generation g, int64_t rank) {
         RankPlan plan = done_after(Duration::minutes(3));
@@ -56,7 +76,7 @@ TEST(Failure, children_of_dead_ranks_are_gone_before_the_next_generation) {
     expect_clean(world);
     EXPECT_EQ(world.result().outcome, AttemptOutcome::succeeded);
     EXPECT_EQ(world.launcher(1).kills[1], 3);
-    const auto& summary = world.summaries().at(0);
+    const auto &summary = world.summaries().at(0);
     EXPECT_GE(summary.torn_down_at - summary.detected_at, kill_retry * 2);
 }
 
@@ -86,7 +106,7 @@ TEST(Failure, what_survives_sigkill_ends_the_attempt_with_a_name_and_a_number) {
     EXPECT_TRUE(world.all_left());
     EXPECT_TRUE(world.problems.empty());
     EXPECT_EQ(world.result().outcome, AttemptOutcome::failed);
-    const ExitCause& cause = *world.result().cause;
+    const ExitCause &cause = *world.result().cause;
     EXPECT_EQ(cause.reason.code, ReasonCode::teardown_stuck);
     EXPECT_EQ(cause.reason.subject, "n1");
     EXPECT_EQ(cause.reason.have, 2);
@@ -107,7 +127,7 @@ TEST(Failure, ranks_that_ignore_sigterm_get_sigkill_after_a_short_grace) {
     });
     world.run();
     expect_clean(world);
-    const auto& summary = world.summaries().at(0);
+    const auto &summary = world.summaries().at(0);
     EXPECT_GE(summary.torn_down_at - summary.detected_at, failure_grace_max);
     EXPECT_LT(summary.torn_down_at - summary.detected_at, failure_grace_max + Duration::millis(50));
 }
@@ -121,7 +141,7 @@ TEST(Failure, an_early_exit_with_0_is_flagged_after_the_limit) {
     });
     world.run();
     expect_clean(world);
-    const auto& summary = world.summaries().at(0);
+    const auto &summary = world.summaries().at(0);
     EXPECT_EQ(summary.cause->reason.code, ReasonCode::early_exit);
     EXPECT_EQ(summary.cause->rank, 2);
     EXPECT_EQ(summary.cause->reason.have, 600);
@@ -168,9 +188,10 @@ TEST(Failure, a_long_epilogue_is_not_killed) {
 }
 
 TEST(Failure, a_role_that_finishes_first_is_not_early) {
-    World world({.launchers = 2, .ranks_each = 2, .one_role_each = true}, [](Generation, int64_t rank) {
-        return done_after(rank < 2 ? Duration::seconds(5) : Duration::hours(1));
-    });
+    World world({.launchers = 2, .ranks_each = 2, .one_role_each = true},
+                [](Generation, int64_t rank) {
+                    return done_after(rank < 2 ? Duration::seconds(5) : Duration::hours(1));
+                });
     world.run();
     expect_clean(world);
     EXPECT_EQ(world.result().outcome, AttemptOutcome::succeeded);
@@ -180,9 +201,9 @@ TEST(Failure, a_role_that_finishes_first_is_not_early) {
 TEST(Failure, a_typo_fails_alike_on_all_ranks_and_is_not_retried) {
     World world({.launchers = 2, .ranks_each = 2}, [](Generation, int64_t rank) {
         // Imports take unevenly long on a busy machine.
-        RankPlan plan = fails_after(
-            Duration::seconds(3) + Duration::millis(700 * rank), 2,
-            "[rank" + std::to_string(rank) + "]: NameError: name 'modle' is not defined");
+        RankPlan plan = fails_after(Duration::seconds(3) + Duration::millis(700 * rank), 2,
+                                    "[rank" + std::to_string(rank) +
+                                        "]: NameError: name 'modle' is not defined");
         plan.notices_peer = never; // they have not met yet
         return plan;
     });
@@ -196,8 +217,9 @@ TEST(Failure, a_typo_fails_alike_on_all_ranks_and_is_not_retried) {
 }
 
 TEST(Failure, one_rank_with_an_exit_code_of_its_own_ends_with_it) {
-    World world({.launchers = 1, .ranks_each = 1, .standalone = true},
-                [](Generation, int64_t) { return fails_after(Duration::seconds(1), 3, "no data"); });
+    World world({.launchers = 1, .ranks_each = 1, .standalone = true}, [](Generation, int64_t) {
+        return fails_after(Duration::seconds(1), 3, "no data");
+    });
     world.run();
     expect_clean(world);
     EXPECT_EQ(world.exit_code(), 3);
@@ -218,11 +240,13 @@ TEST(Failure, a_program_that_cannot_be_executed_stops_at_once) {
 }
 
 TEST(Failure, the_first_failing_ranks_code_is_the_jobs) {
-    World world({.launchers = 2, .ranks_each = 2, .restarts = {0, 0}}, [](Generation, int64_t rank) {
-        RankPlan plan = done_after(long_run);
-        if (rank == 3) plan = fails_after(Duration::minutes(1), 42, "ValueError: bad batch");
-        return plan;
-    });
+    World world({.launchers = 2, .ranks_each = 2, .restarts = {0, 0}},
+                [](Generation, int64_t rank) {
+                    RankPlan plan = done_after(long_run);
+                    if (rank == 3)
+                        plan = fails_after(Duration::minutes(1), 42, "ValueError: bad batch");
+                    return plan;
+                });
     world.run();
     expect_clean(world);
     EXPECT_EQ(world.exit_code(), 42);
@@ -250,11 +274,11 @@ TEST(Failure, steps_that_only_redo_old_work_are_no_progress) {
                     plan.step_time = Duration::millis(100);
                     return plan; // about 49 steps each time, from 0
                 });
-    world.change_order([](LauncherOrder& o) { o.last_step = 400; });
+    world.change_order([](LauncherOrder &o) { o.last_step = 400; });
     world.run();
     expect_clean(world);
     EXPECT_EQ(world.result().cause->reason.code, ReasonCode::no_progress);
-    for (const auto& summary : world.summaries()) {
+    for (const auto &summary : world.summaries()) {
         EXPECT_EQ(summary.caught_up_at, Instant{});
         EXPECT_NE(summary.first_step_at, Instant{});
     }
@@ -271,7 +295,7 @@ TEST(Failure, the_budget_counts_what_the_server_knows_and_own_restarts_once) {
     // The server learns of our restarts and repeats them to us.
     world.at(Duration::seconds(30), [&] {
         world.allowance.recent.push_back(world.now());
-        world.change_order([](LauncherOrder&) {});
+        world.change_order([](LauncherOrder &) {});
     });
     world.run();
     expect_clean(world);
@@ -296,7 +320,8 @@ TEST(Failure, during_start_and_during_recovery) {
         RankPlan plan = done_after(Duration::minutes(1));
         plan.step_time = Duration::millis(500);
         plan.first_step = g * 100;
-        if (g == 1 && rank == 0) plan = killed_after(Duration::micros(10), 9); // before RanksStarted
+        if (g == 1 && rank == 0)
+            plan = killed_after(Duration::micros(10), 9); // before RanksStarted
         if (g == 2 && rank >= 2) { // two at once, one while the others are torn down
             plan.ends_after = Duration::seconds(10) + Duration::millis(rank);
             plan.signal = 11;

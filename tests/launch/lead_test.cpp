@@ -15,7 +15,7 @@ TEST(Lead, one_launcher_runs_to_success_without_a_server) {
     EXPECT_EQ(world.result().outcome, AttemptOutcome::succeeded);
     EXPECT_EQ(world.exit_code(), 0);
     ASSERT_EQ(world.result().generations.size(), 1u);
-    const auto& summary = world.result().generations[0];
+    const auto &summary = world.result().generations[0];
     EXPECT_FALSE(summary.cause);
     EXPECT_LT(summary.began_at, summary.started_at);
     EXPECT_LT(summary.detected_at, summary.torn_down_at);
@@ -26,18 +26,19 @@ TEST(Lead, one_launcher_runs_to_success_without_a_server) {
 }
 
 TEST(Lead, three_launchers_meet_and_number_ranks_by_role_and_placement) {
-    World world({.launchers = 3, .ranks_each = 2, .skew = {{}, Duration::hours(2), Duration::hours(-3)}},
-                [](Generation, int64_t) { return done_after(Duration::seconds(2)); });
+    World world(
+        {.launchers = 3, .ranks_each = 2, .skew = {{}, Duration::hours(2), Duration::hours(-3)}},
+        [](Generation, int64_t) { return done_after(Duration::seconds(2)); });
     world.run();
     expect_clean(world);
     EXPECT_EQ(world.result().outcome, AttemptOutcome::succeeded);
     for (int64_t i = 0; i < 3; ++i) {
         ASSERT_EQ(world.launcher(i).tables.size(), 1u);
-        const RankTable& table = world.launcher(i).tables[0];
+        const RankTable &table = world.launcher(i).tables[0];
         ASSERT_EQ(table.ranks.size(), 6u);
         EXPECT_EQ(table.master_address, "10.0.0.0");
         for (int64_t rank = 0; rank < 6; ++rank) {
-            const RankRow& row = table.ranks[static_cast<std::size_t>(rank)];
+            const RankRow &row = table.ranks[static_cast<std::size_t>(rank)];
             EXPECT_EQ(row.rank, rank);
             EXPECT_EQ(row.launcher, rank / 2);
             EXPECT_EQ(row.local_rank, rank % 2);
@@ -77,7 +78,8 @@ TEST(Lead, a_killed_rank_restarts_the_gang_at_once) {
         EXPECT_EQ(summaries[0].cause->rank, victim);
         EXPECT_EQ(summaries[0].cause->exit_code, 137);
         EXPECT_EQ(summaries[0].cause->reason.code, ReasonCode::rank_failed);
-        EXPECT_EQ(summaries[0].cause->consequences.size(), static_cast<std::size_t>(launchers) * 2 - 1);
+        EXPECT_EQ(summaries[0].cause->consequences.size(),
+                  static_cast<std::size_t>(launchers) * 2 - 1);
         EXPECT_LE((killed_at - summaries[0].fault_at).whole_millis(), 0);
         EXPECT_LE(summaries[0].fault_at, summaries[0].detected_at);
         EXPECT_LT(summaries[0].detected_at, summaries[0].torn_down_at);
@@ -138,7 +140,8 @@ TEST(Lead, a_port_that_cannot_be_bound_is_tried_again_and_costs_no_restart) {
     expect_clean(world);
     EXPECT_EQ(world.result().outcome, AttemptOutcome::succeeded);
 
-    World broken({.launchers = 2, .port_failures = 1000}, [](Generation, int64_t) { return RankPlan{}; });
+    World broken({.launchers = 2, .port_failures = 1000},
+                 [](Generation, int64_t) { return RankPlan{}; });
     broken.run();
     expect_clean(broken);
     EXPECT_EQ(broken.result().outcome, AttemptOutcome::failed);
@@ -153,7 +156,7 @@ TEST(Lead, progress_is_the_slowest_rank_and_reaches_the_server) {
     });
     world.run_for(Duration::seconds(10));
     ASSERT_TRUE(world.launcher(0).beat && world.launcher(0).beat->progress);
-    const Progress& progress = *world.launcher(0).beat->progress;
+    const Progress &progress = *world.launcher(0).beat->progress;
     EXPECT_TRUE(progress.reported);
     EXPECT_NEAR(static_cast<double>(progress.step), 48, 4);
     EXPECT_EQ(progress.total, 1000);
@@ -169,9 +172,8 @@ TEST(Lead, progress_is_the_slowest_rank_and_reaches_the_server) {
 }
 
 TEST(Lead, idle_launchers_beat_seldom) {
-    World world({.launchers = 2, .ranks_each = 1}, [](Generation, int64_t) {
-        return done_after(Duration::minutes(10));
-    });
+    World world({.launchers = 2, .ranks_each = 1},
+                [](Generation, int64_t) { return done_after(Duration::minutes(10)); });
     world.run_for(Duration::seconds(100));
     EXPECT_LT(world.launcher(0).server_beats, 40);  // every 5 s
     EXPECT_LT(world.launcher(1).member_beats, 140); // every second

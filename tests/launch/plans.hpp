@@ -21,14 +21,14 @@ inline RankPlan fails_after(Duration time, std::int64_t code, std::string words)
     RankPlan plan = done_after(time);
     plan.exit_code = code;
     plan.lines = {words};
-    plan.traceback = "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n" +
-                     words + "\n";
+    plan.traceback =
+        "Traceback (most recent call last):\n  File \"t.py\", line 1, in <module>\n" + words + "\n";
     return plan;
 }
 
-inline void expect_clean(World& world) {
+inline void expect_clean(World &world) {
     EXPECT_TRUE(world.all_left());
-    for (const auto& problem : world.problems) ADD_FAILURE() << problem;
+    for (const auto &problem : world.problems) ADD_FAILURE() << problem;
     EXPECT_EQ(world.alive(), 0);
 }
 

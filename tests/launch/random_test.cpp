@@ -12,7 +12,7 @@ namespace {
 
 using std::int64_t;
 
-constexpr std::uint64_t runs_default = 2'000; // MUSTER_LAUNCH_RUNS asks for more
+constexpr std::uint64_t runs_default = 500; // MUSTER_LAUNCH_RUNS=20000 asks for more
 constexpr Duration attempt_limit = Duration::hours(12);
 
 /// One drawn attempt, printed by its seed: a failure is repeated by MUSTER_LAUNCH_SEED.
@@ -43,7 +43,8 @@ Draw::Draw(std::uint64_t seed) {
     options.latency_max = Duration::micros(prng.between(300, 15'000));
     if (prng.chance(300)) options.loss_per_mille = static_cast<std::uint32_t>(prng.between(1, 150));
     for (int64_t i = 0; i < options.launchers; ++i)
-        options.skew.push_back(Duration::seconds(prng.chance(500) ? 0 : prng.between(-90'000, 90'000)));
+        options.skew.push_back(
+            Duration::seconds(prng.chance(500) ? 0 : prng.between(-90'000, 90'000)));
     options.stop_grace = Duration::seconds(prng.between(0, 20));
     options.restarts = {1000, 1000};
     if (prng.chance(100)) options.port_failures = prng.between(1, 3);
@@ -73,25 +74,28 @@ Draw::Draw(std::uint64_t seed) {
         plan.ends_after = Duration::hours(3);
         if (failing->second != rank) return plan;
         // After the first steps, so that it counts as progress; sometimes at the very start.
-        plan.ends_after = Duration::millis(p.chance(100) ? p.between(0, 50) : p.between(5'000, 20'000));
-        if (p.chance(500)) plan.signal = p.chance(500) ? 9 : 11;
+        plan.ends_after =
+            Duration::millis(p.chance(100) ? p.between(0, 50) : p.between(5'000, 20'000));
+        if (p.chance(500))
+            plan.signal = p.chance(500) ? 9 : 11;
         else {
             plan.exit_code = 17;
             plan.traceback = "Traceback (most recent call last):\n  File \"t.py\", line 3\n"
-                             "ValueError: rank " + std::to_string(ranks) + " of its own\n";
+                             "ValueError: rank " +
+                             std::to_string(ranks) + " of its own\n";
         }
         plan.linger = Duration::millis(p.between(0, 90));
         return plan;
     };
 }
 
-std::string explain_problems(const World& world) {
+std::string explain_problems(const World &world) {
     std::string text;
-    for (const auto& problem : world.problems) text += problem + "; ";
+    for (const auto &problem : world.problems) text += problem + "; ";
     return text;
 }
 
-void schedule(World& world, const Draw& draw, Prng& prng) {
+void schedule(World &world, const Draw &draw, Prng &prng) {
     const auto some_time = [&] { return Duration::millis(prng.between(0, 60'000)); };
     if (draw.cancel) world.at(some_time(), [&world] { world.cancel(); });
     if (draw.fence) world.at(some_time(), [&world] { world.fence(); });
@@ -117,17 +121,19 @@ void schedule(World& world, const Draw& draw, Prng& prng) {
     }
 }
 
-void check_summaries(World& world, const Draw& draw) {
+void check_summaries(World &world, const Draw &draw) {
     Instant before;
     const auto summaries = world.summaries();
-    for (const auto& summary : summaries) {
+    for (const auto &summary : summaries) {
         EXPECT_GE(summary.began_at, before);
         EXPECT_LE(summary.began_at, summary.detected_at);
         if (summary.torn_down_at != Instant{}) {
             EXPECT_LE(summary.detected_at, summary.torn_down_at);
             before = summary.torn_down_at;
         }
-        if (summary.fault_at != Instant{}) { EXPECT_LE(summary.fault_at, summary.detected_at); }
+        if (summary.fault_at != Instant{}) {
+            EXPECT_LE(summary.fault_at, summary.detected_at);
+        }
         const bool by_rank = summary.cause && summary.cause->rank &&
                              summary.cause->reason.code == ReasonCode::rank_failed;
         if (!by_rank || draw.power_off) continue;
@@ -141,11 +147,15 @@ void check_summaries(World& world, const Draw& draw) {
     EXPECT_EQ(summaries.size(), world.launcher(0).tables.size());
 }
 
-void check_outcome(World& world, const Draw& draw) {
-    const LauncherResult& result = world.result();
+void check_outcome(World &world, const Draw &draw) {
+    const LauncherResult &result = world.result();
     if (draw.disturbed()) {
-        if (result.outcome == AttemptOutcome::cancelled) { EXPECT_TRUE(draw.cancel); }
-        if (result.outcome == AttemptOutcome::none) { EXPECT_TRUE(draw.fence); }
+        if (result.outcome == AttemptOutcome::cancelled) {
+            EXPECT_TRUE(draw.cancel);
+        }
+        if (result.outcome == AttemptOutcome::none) {
+            EXPECT_TRUE(draw.fence);
+        }
         if (result.outcome == AttemptOutcome::lost) {
             EXPECT_TRUE(draw.power_off || draw.member_leaves || draw.cuts || draw.fence);
         }
@@ -168,7 +178,7 @@ struct Tally {
     int64_t causes = 0;
 };
 
-void run_one(std::uint64_t seed, Tally& tally) {
+void run_one(std::uint64_t seed, Tally &tally) {
     SCOPED_TRACE("MUSTER_LAUNCH_SEED=" + std::to_string(seed));
     const Draw draw(seed);
     World world(draw.options, draw.script);
@@ -178,11 +188,13 @@ void run_one(std::uint64_t seed, Tally& tally) {
     world.run(attempt_limit);
     ASSERT_TRUE(world.all_left()) << "somebody never leaves";
     EXPECT_TRUE(world.problems.empty()) << explain_problems(world);
-    if (!draw.stuck) { EXPECT_EQ(world.alive(), 0); }
+    if (!draw.stuck) {
+        EXPECT_EQ(world.alive(), 0);
+    }
     if (world.launcher(0).dead) return; // the lead lost its power: nobody speaks for the attempt
     ++tally.outcomes[world.result().outcome];
     tally.restarts += static_cast<int64_t>(world.summaries().size()) - 1;
-    for (const auto& summary : world.summaries())
+    for (const auto &summary : world.summaries())
         tally.causes += summary.cause && summary.cause->rank ? 1 : 0;
     check_summaries(world, draw);
     check_outcome(world, draw);
@@ -190,16 +202,17 @@ void run_one(std::uint64_t seed, Tally& tally) {
 
 TEST(Random, attempts_end_once_and_generations_never_overlap) {
     Tally tally;
-    if (const char* seed = std::getenv("MUSTER_LAUNCH_SEED")) {
+    if (const char *seed = std::getenv("MUSTER_LAUNCH_SEED")) {
         run_one(std::stoull(seed), tally);
         return;
     }
-    const char* asked = std::getenv("MUSTER_LAUNCH_RUNS");
+    const char *asked = std::getenv("MUSTER_LAUNCH_RUNS");
     const std::uint64_t runs = asked ? std::stoull(asked) : runs_default;
     for (std::uint64_t seed = 1; seed <= runs && !HasFailure(); ++seed) run_one(seed, tally);
     const auto enough = static_cast<int64_t>(runs / 100);
-    for (const auto outcome : {AttemptOutcome::succeeded, AttemptOutcome::failed, AttemptOutcome::lost,
-                               AttemptOutcome::cancelled, AttemptOutcome::none})
+    for (const auto outcome :
+         {AttemptOutcome::succeeded, AttemptOutcome::failed, AttemptOutcome::lost,
+          AttemptOutcome::cancelled, AttemptOutcome::none})
         EXPECT_GT(tally.outcomes[outcome], enough) << static_cast<int>(outcome);
     EXPECT_GT(tally.restarts, static_cast<int64_t>(runs) / 2);
     EXPECT_GT(tally.causes, static_cast<int64_t>(runs) / 2);

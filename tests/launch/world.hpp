@@ -1,8 +1,9 @@
 #pragma once
-// World: a few LaunchCores against each other under one virtual time, with scripted ranks, a network
-// that delays and loses, clocks that differ, and a control plane that only answers beats. It checks
-// the mechanism after every command: no generation starts beside processes of another, or without
-// the proof that the former is gone everywhere; each request is answered once; Leave comes once.
+// World: a few LaunchCores against each other under one virtual time, with scripted ranks, a
+// network that delays and loses, clocks that differ, and a control plane that only answers beats.
+// It checks the mechanism after every command: no generation starts beside processes of another, or
+// without the proof that the former is gone everywhere; each request is answered once; Leave comes
+// once.
 
 #include "base/prng.hpp"
 #include "launch/core.hpp"
@@ -26,15 +27,15 @@ struct RankPlan {
     bool cannot_execute = false;
     std::vector<std::string> lines;
     std::string traceback;
-    Duration linger;                                  // peers notice so long before it ends
-    Duration dies_after_term;                         // of SIGTERM; never: ignores it
-    bool leaves_child = false;                        // a child in its own session, till SIGKILL
-    std::int64_t survives_kills = 0;                  // SIGKILL rounds that find something left
-    Duration notices_peer = Duration::millis(5);      // a peer is gone: ends with 1; never: hangs
+    Duration linger;                             // peers notice so long before it ends
+    Duration dies_after_term;                    // of SIGTERM; never: ignores it
+    bool leaves_child = false;                   // a child in its own session, till SIGKILL
+    std::int64_t survives_kills = 0;             // SIGKILL rounds that find something left
+    Duration notices_peer = Duration::millis(5); // a peer is gone: ends with 1; never: hangs
     std::string peer_words = "RuntimeError: Connection closed by peer [127.0.0.1]:4711";
-    Duration step_time;                               // zero: does not report
+    Duration step_time; // zero: does not report
     std::int64_t first_step = 0;
-    std::int64_t steps = 0;                           // stops to move after so many; 0: never
+    std::int64_t steps = 0; // stops to move after so many; 0: never
 };
 using Script = std::function<RankPlan(Generation, std::int64_t rank)>;
 
@@ -61,7 +62,7 @@ class World {
 
     /// Runs until all launchers have left, or `limit` of virtual time has passed.
     void run(Duration limit = Duration::hours(3));
-    void run_until(const std::function<bool()>& done, Duration limit = Duration::hours(3));
+    void run_until(const std::function<bool()> &done, Duration limit = Duration::hours(3));
     void run_for(Duration time);
     void at(Duration after, std::function<void()> action);
 
@@ -71,7 +72,7 @@ class World {
     void signal(std::int64_t launcher, std::int64_t number);
     void power_off(std::int64_t launcher);
     void stall(std::int64_t launcher, Duration time); // its launcher process is stopped
-    void change_order(const std::function<void(LauncherOrder&)>& change);
+    void change_order(const std::function<void(LauncherOrder &)> &change);
     void fail_rank(std::int64_t rank, std::int64_t signal);
 
     // what was seen
@@ -87,7 +88,7 @@ class World {
         Instant left_at;
         std::set<std::pair<int, Lane>> in_flight; // 0: server, 1: lead
         std::vector<std::string> tells;
-        std::vector<RankTable> tables;            // started
+        std::vector<RankTable> tables; // started
         std::vector<Instant> started_at;
         std::map<Generation, std::int64_t> kills; // KillRanks given
         std::map<Generation, std::int64_t> terms; // TerminateRanks given
@@ -96,15 +97,15 @@ class World {
         std::int64_t server_beats = 0;
         std::int64_t member_beats = 0;
     };
-    Launcher& launcher(std::int64_t i) { return launchers_[static_cast<std::size_t>(i)]; }
-    const LauncherResult& result() { return launcher(0).left->result; }
+    Launcher &launcher(std::int64_t i) { return launchers_[static_cast<std::size_t>(i)]; }
+    const LauncherResult &result() { return launcher(0).left->result; }
     std::int64_t exit_code() { return launcher(0).left->exit_code; }
     bool all_left() const;
     Instant now() const { return now_; }
     std::int64_t alive() const;
     /// Closed generations, as server and result know them together.
     std::vector<GenerationSummary> summaries();
-    std::vector<std::string> problems; // of the checkers
+    std::vector<std::string> problems;              // of the checkers
     std::map<Generation, std::int64_t> first_fault; // rank that really failed first, by generation
 
     bool server_down = false;
@@ -136,17 +137,17 @@ class World {
     void post(Duration after, std::function<void()> action);
     void deliver(std::int64_t to, LaunchEvent event);
     void arm(std::int64_t i);
-    void obey(std::int64_t i, LaunchCommand& command);
-    void obey(std::int64_t i, const SendServerBeat& command);
-    void obey(std::int64_t i, const SendMemberBeat& command);
-    void obey(std::int64_t i, const AnswerMember& command);
-    void obey(std::int64_t i, const BindPort& command);
-    void obey(std::int64_t i, const StartRanks& command);
-    void obey(std::int64_t i, const TerminateRanks& command);
-    void obey(std::int64_t i, const KillRanks& command);
-    void obey(std::int64_t i, const Tell& command);
-    void obey(std::int64_t i, const Leave& command);
-    void answer_server(const Held& held);
+    void obey(std::int64_t i, LaunchCommand &command);
+    void obey(std::int64_t i, const SendServerBeat &command);
+    void obey(std::int64_t i, const SendMemberBeat &command);
+    void obey(std::int64_t i, const AnswerMember &command);
+    void obey(std::int64_t i, const BindPort &command);
+    void obey(std::int64_t i, const StartRanks &command);
+    void obey(std::int64_t i, const TerminateRanks &command);
+    void obey(std::int64_t i, const KillRanks &command);
+    void obey(std::int64_t i, const Tell &command);
+    void obey(std::int64_t i, const Leave &command);
+    void answer_server(const Held &held);
     void order_changed();
     void end_rank(std::size_t process, RankExit exit, bool fault);
     void peers_notice(Generation generation, std::int64_t rank, Duration ahead);
@@ -164,7 +165,7 @@ class World {
         Instant at;
         std::int64_t sequence;
         std::function<void()> action;
-        bool operator<(const Item& o) const {
+        bool operator<(const Item &o) const {
             return std::pair{at, sequence} > std::pair{o.at, o.sequence};
         }
     };

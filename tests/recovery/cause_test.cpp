@@ -10,25 +10,29 @@ namespace {
 constexpr Duration window = Duration::millis(200);
 
 struct Said {
-    const char* words;
+    const char *words;
     Evidence evidence;
 };
 
 TEST(Evidence, words_of_lost_peers) {
     const Said table[] = {
         {"RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by "
-         "peer [127.0.1.1]:4711", Evidence::consequence},
+         "peer [127.0.1.1]:4711",
+         Evidence::consequence},
         {"RuntimeError: [pair.cc:799] connect [127.0.0.1]:1: Connection refused",
          Evidence::consequence},
         {"ConnectionResetError: [Errno 104] Connection reset by peer", Evidence::consequence},
         {"torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2251, remote "
-         "process exited or there was a network error, NCCL version 2.20.5\nncclRemoteError: A call "
+         "process exited or there was a network error, NCCL version 2.20.5\nncclRemoteError: A "
+         "call "
          "failed possibly due to a network error or a remote process exiting prematurely.",
          Evidence::consequence},
         {"torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely "
-         "closed. Did the remote server shutdown or crash?", Evidence::consequence},
+         "closed. Did the remote server shutdown or crash?",
+         Evidence::consequence},
         {"torch.distributed.DistStoreError: Timed out after 301 seconds waiting for clients. 1/2 "
-         "clients joined.", Evidence::consequence},
+         "clients joined.",
+         Evidence::consequence},
         {"RuntimeError: Timed out waiting 1800000ms for recv operation to complete",
          Evidence::consequence},
         {"RuntimeError: Socket Timeout", Evidence::consequence},
@@ -39,7 +43,7 @@ TEST(Evidence, words_of_lost_peers) {
         {"RuntimeError: CUDA error: an illegal memory access was encountered", Evidence::own},
         {"KeyError: 'loss'", Evidence::own},
     };
-    for (const auto& [words, evidence] : table) {
+    for (const auto &[words, evidence] : table) {
         EXPECT_EQ(evidence_of(by_traceback(words)), evidence) << words;
         const Evidence without = evidence == Evidence::own ? Evidence::plain : evidence;
         EXPECT_EQ(evidence_of(by_code(1, {words})), without) << words;
@@ -51,7 +55,8 @@ TEST(Evidence, signals_speak_for_themselves_but_abort_may_follow_a_lost_peer) {
     EXPECT_EQ(evidence_of(by_signal(11)), Evidence::own);
     EXPECT_EQ(evidence_of(by_signal(6)), Evidence::own);
     EXPECT_EQ(evidence_of(by_signal(6, {"terminate called after throwing an instance of "
-                                        "'gloo::IoException'", "what(): Connection closed by peer"})),
+                                        "'gloo::IoException'",
+                                        "what(): Connection closed by peer"})),
               Evidence::consequence);
     EXPECT_EQ(evidence_of(by_code(139)), Evidence::own); // a shell around a rank that crashed
     EXPECT_EQ(evidence_of(by_code(134, {"Connection closed by peer"})), Evidence::consequence);
@@ -64,7 +69,8 @@ TEST(Evidence, signals_speak_for_themselves_but_abort_may_follow_a_lost_peer) {
 TEST(Evidence, a_chain_that_began_with_a_lost_peer_is_a_consequence) {
     const RankExit chained = by_traceback(
         "RuntimeError: training failed",
-        "Traceback (most recent call last):\n  File \"a.py\", line 1\nRuntimeError: Connection reset "
+        "Traceback (most recent call last):\n  File \"a.py\", line 1\nRuntimeError: Connection "
+        "reset "
         "by peer\n\nThe above exception was the direct cause of the following exception:\n\n");
     EXPECT_EQ(evidence_of(chained), Evidence::consequence);
     // Words in quoted source lines do not count.
@@ -93,10 +99,13 @@ TEST(FirstCause, order_in_the_list_does_not_matter_time_does) {
 }
 
 TEST(FirstCause, an_own_failure_beats_a_plain_one_within_the_window_only) {
-    EXPECT_EQ(first_cause({end_of(0, 0, by_code(1)), end_of(1, 199, by_signal(11))}, window).rank, 1);
-    EXPECT_EQ(first_cause({end_of(0, 0, by_code(1)), end_of(1, 300, by_signal(11))}, window).rank, 0);
+    EXPECT_EQ(first_cause({end_of(0, 0, by_code(1)), end_of(1, 199, by_signal(11))}, window).rank,
+              1);
+    EXPECT_EQ(first_cause({end_of(0, 0, by_code(1)), end_of(1, 300, by_signal(11))}, window).rank,
+              0);
     // Lost peers prove that somebody else failed, however long that took to end.
-    EXPECT_EQ(first_cause({end_of(0, 0, lost_peer()), end_of(1, 9000, by_signal(11))}, window).rank, 1);
+    EXPECT_EQ(first_cause({end_of(0, 0, lost_peer()), end_of(1, 9000, by_signal(11))}, window).rank,
+              1);
     EXPECT_EQ(first_cause({end_of(0, 5, lost_peer()), end_of(1, 0, lost_peer())}, window).rank, 1);
 }
 
@@ -110,7 +119,8 @@ TEST(FirstCause, a_rank_that_left_early_with_0_is_the_cause_of_its_peers_loss) {
     EXPECT_EQ(cause.exit_code, 1); // the job did not succeed
     EXPECT_EQ(cause.consequences, (std::vector<std::int64_t>{0, 1, 3}));
     // Not where somebody failed of himself, and not where it left after the failure.
-    EXPECT_EQ(first_cause({end_of(2, 0, by_code(0)), end_of(0, 10, by_signal(11))}, window).rank, 0);
+    EXPECT_EQ(first_cause({end_of(2, 0, by_code(0)), end_of(0, 10, by_signal(11))}, window).rank,
+              0);
     EXPECT_EQ(first_cause({end_of(0, 0, lost_peer()), end_of(2, 10, by_code(0))}, window).rank, 0);
 }
 

@@ -22,11 +22,12 @@ inline RankExit by_code(std::int64_t code, std::vector<std::string> lines = {}) 
     exit.last_lines = std::move(lines);
     return exit;
 }
-inline RankExit by_traceback(const std::string& message, const std::string& before = {}) {
+inline RankExit by_traceback(const std::string &message, const std::string &before = {}) {
     RankExit exit;
     exit.exit_code = 1;
-    exit.traceback = before + "Traceback (most recent call last):\n  File \"train.py\", line 9, in "
-                              "<module>\n    dist.all_reduce(x)  # broken pipe\n" +
+    exit.traceback = before +
+                     "Traceback (most recent call last):\n  File \"train.py\", line 9, in "
+                     "<module>\n    dist.all_reduce(x)  # broken pipe\n" +
                      message + "\n";
     return exit;
 }

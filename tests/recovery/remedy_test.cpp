@@ -19,10 +19,13 @@ Failure failure_of(std::vector<EndedRank> ends, std::int64_t ranks) {
     return failure;
 }
 
-Failure killed() { return failure_of({end_of(0, 0, by_signal(9)), end_of(1, 1, lost_peer())}, 2); }
+Failure killed() {
+    return failure_of({end_of(0, 0, by_signal(9)), end_of(1, 1, lost_peer())}, 2);
+}
 
 TEST(UserError, every_rank_alike_soon_and_without_a_step) {
-    const RankExit typo = by_code(2, {"usage: train.py [-h]", "train.py: error: unrecognized --lrr"});
+    const RankExit typo =
+        by_code(2, {"usage: train.py [-h]", "train.py: error: unrecognized --lrr"});
     auto failure = failure_of({end_of(0, 0, typo), end_of(1, 900, typo)}, 2);
     EXPECT_TRUE(is_user_error(failure));
     const auto remedy = remedy_for(failure, fresh, now);
@@ -42,22 +45,25 @@ TEST(UserError, every_rank_alike_soon_and_without_a_step) {
 }
 
 TEST(UserError, numbers_may_differ_words_may_not) {
-    EXPECT_TRUE(is_user_error(failure_of(
-        {end_of(0, 0, by_code(1, {"[rank0]: pid 411: no file data.bin"})),
-         end_of(1, 3, by_code(1, {"[rank1]: pid 412: no file data.bin"}))}, 2)));
-    EXPECT_FALSE(is_user_error(failure_of({end_of(0, 0, by_code(1, {"no file a"})),
-                                           end_of(1, 3, by_code(1, {"no file b"}))}, 2)));
-    EXPECT_FALSE(is_user_error(failure_of({end_of(0, 0, by_code(1, {"no file"})),
-                                           end_of(1, 3, by_code(2, {"no file"}))}, 2)));
+    EXPECT_TRUE(
+        is_user_error(failure_of({end_of(0, 0, by_code(1, {"[rank0]: pid 411: no file data.bin"})),
+                                  end_of(1, 3, by_code(1, {"[rank1]: pid 412: no file data.bin"}))},
+                                 2)));
+    EXPECT_FALSE(is_user_error(failure_of(
+        {end_of(0, 0, by_code(1, {"no file a"})), end_of(1, 3, by_code(1, {"no file b"}))}, 2)));
+    EXPECT_FALSE(is_user_error(failure_of(
+        {end_of(0, 0, by_code(1, {"no file"})), end_of(1, 3, by_code(2, {"no file"}))}, 2)));
 }
 
 TEST(UserError, one_rank_with_a_code_is_one_but_a_signal_or_the_machine_is_not) {
     EXPECT_TRUE(is_user_error(failure_of({end_of(0, 0, by_code(3))}, 1)));
     EXPECT_FALSE(is_user_error(failure_of({end_of(0, 0, by_signal(9))}, 1)));
-    EXPECT_FALSE(is_user_error(failure_of({end_of(0, 0, by_signal(11)), end_of(1, 0, by_signal(11))}, 2)));
-    EXPECT_FALSE(is_user_error(failure_of({end_of(0, 0, lost_peer()), end_of(1, 0, lost_peer())}, 2)));
-    EXPECT_FALSE(is_user_error(failure_of(
-        {end_of(0, 0, by_traceback("OSError: [Errno 98] Address already in use"))}, 1)));
+    EXPECT_FALSE(
+        is_user_error(failure_of({end_of(0, 0, by_signal(11)), end_of(1, 0, by_signal(11))}, 2)));
+    EXPECT_FALSE(
+        is_user_error(failure_of({end_of(0, 0, lost_peer()), end_of(1, 0, lost_peer())}, 2)));
+    EXPECT_FALSE(is_user_error(
+        failure_of({end_of(0, 0, by_traceback("OSError: [Errno 98] Address already in use"))}, 1)));
     EXPECT_FALSE(is_user_error(failure_of({end_of(0, 0, by_us(15))}, 1)));
     EXPECT_FALSE(is_user_error(Failure{}));
 }
