@@ -1,9 +1,11 @@
 #include "codec/yaml.hpp"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <optional>
 #include <set>
+#include <sstream>
 
 namespace muster::codec {
 namespace {
@@ -152,6 +154,29 @@ void Converter::convert(const YAML::Node& node, const Shape* shape, std::size_t 
     }
 }
 
+struct Ignore final : YAML::EventHandler {
+    void OnDocumentStart(const YAML::Mark&) override {}
+    void OnDocumentEnd() override {}
+    void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+    void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+    void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  const std::string&) override {}
+    void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                         YAML::EmitterStyle::value) override {}
+    void OnSequenceEnd() override {}
+    void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                    YAML::EmitterStyle::value) override {}
+    void OnMapEnd() override {}
+};
+
+/// Looks once: some broken texts make yaml-cpp 0.7 (YAML::LoadAll) find documents without end.
+bool has_second_document(std::string_view text) {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    Ignore ignore;
+    return parser.HandleNextDocument(ignore) && parser.HandleNextDocument(ignore);
+}
+
 tl::unexpected<Error> refused(const std::string& message, const YAML::Mark& mark) {
     std::string text = "not a valid YAML document: " + message;
     if (!mark.is_null())
@@ -168,15 +193,14 @@ Result<std::string> yaml_to_json(const Shape& shape, std::string_view text) {
                     "the YAML has " + std::to_string(text.size()) + " bytes, at most " +
                         std::to_string(yaml_bytes_max) + " are taken");
     try {
-        const auto documents = YAML::LoadAll(std::string(text));
-        if (documents.empty() || (documents.size() == 1 && documents[0].IsNull()))
-            return fail(Code::invalid_argument, "the YAML is empty");
-        if (documents.size() > 1)
-            return fail(Code::invalid_argument,
-                        "the YAML has " + std::to_string(documents.size()) + " documents",
+        if (has_second_document(text))
+            return fail(Code::invalid_argument, "the YAML has more than one document",
                         "give one at a time");
+        const YAML::Node document = YAML::Load(std::string(text));
+        if (!document.IsDefined() || document.IsNull())
+            return fail(Code::invalid_argument, "the YAML is empty");
         Converter converter;
-        converter.convert(documents[0], &shape, 1);
+        converter.convert(document, &shape, 1);
         if (converter.refusal())
             return refused(converter.refusal()->message, converter.refusal()->mark);
         return converter.take();

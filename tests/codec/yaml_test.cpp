@@ -45,12 +45,18 @@ TEST(Yaml, RefusesWithThePlace) {
               "not a valid YAML document: the key \"roles\" is given twice at line 2, column 1");
     EXPECT_EQ(error_of("stop_grace: 15\nroles: []\n").substr(0, 15), "stop_grace: \"15");
     EXPECT_EQ(error_of("roles: [\n").substr(0, 25), "not a valid YAML document");
-    EXPECT_EQ(error_of("a: 1\n---\nb: 2\n"), "the YAML has 2 documents (give one at a time)");
+    EXPECT_EQ(error_of("a: 1\n---\nb: 2\n"), "the YAML has more than one document (give one at a time)");
     EXPECT_EQ(error_of(""), "the YAML is empty");
     EXPECT_EQ(error_of("# nothing\n"), "the YAML is empty");
     EXPECT_EQ(error_of("? [a, b]\n: 1\n").substr(0, 25), "not a valid YAML document");
     EXPECT_EQ(error_of("roles: !!python/object [1]\n").substr(0, 25), "not a valid YAML document");
     EXPECT_EQ(error_of("just a text"), "is the text \"just a text\", needs an object");
+}
+
+/// A bracket that nothing opened: documents without end to YAML::LoadAll.
+TEST(Yaml, StrayEndsAreErrors) {
+    for (const std::string_view text : {"]", "}", "a: 1\n]", ",", "- a\n}", "? ]", "roles: []\n}"})
+        EXPECT_NE(error_of(text), "accepted") << text;
 }
 
 TEST(Yaml, AliasesCannotMultiply) {
