@@ -8,6 +8,7 @@
 #include "cli/messages.hpp"
 #include "cli/pages.hpp"
 #include "cli/print.hpp"
+#include "io/journal/journal_reader.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -47,22 +48,45 @@ int print_facts(const JournalFlags& flags, const ReadPage& read) {
     return exit_ok;
 }
 
+std::string journal_path(const JournalFlags& flags) {
+    return state_directory(flags.common.state) + "/server/journal.db";
+}
+
+Error with_offline_hint(Error error) {
+    if (error.code == Code::unavailable)
+        error.hint = say("without a server: muster journal --offline reads the file in the state directory");
+    return error;
+}
+
 } // namespace
 
 int do_journal(const JournalFlags& flags) {
+    if (flags.offline) {
+        auto reader = io::JournalReader::open(journal_path(flags));
+        if (!reader) return report_error(reader.error());
+        return print_facts(flags, [&](Sequence after, std::int64_t limit) {
+            return (*reader)->read(after, static_cast<std::size_t>(limit));
+        });
+    }
     auto api = Api::connect(flags.common);
-    if (!api) return report_error(api.error());
+    if (!api) return report_error(with_offline_hint(api.error()));
     return print_facts(flags, [&](Sequence after, std::int64_t limit) -> Result<std::vector<FactRecord>> {
         auto page = api->get<FactPage>("/v1/journal?after=" + std::to_string(after) +
                                        "&limit=" + std::to_string(limit));
-        if (!page) return fail(page.error());
+        if (!page) return fail(with_offline_hint(page.error()));
         return std::move(page->items);
     });
 }
 
 int do_journal_verify(const JournalFlags& flags) {
-    (void)flags;
-    return exit_error;
+    const std::string path = journal_path(flags);
+    auto reader = io::JournalReader::open(path);
+    if (!reader) return report_error(reader.error());
+    auto health = (*reader)->verify();
+    if (!health) return report_error(health.error());
+    print_text(say("{}: {} facts and {} snapshots, the chain holds; last hash {}", path, health->facts,
+                   health->snapshots, health->last_hash));
+    return exit_ok;
 }
 
 } // namespace muster::cli

@@ -20,19 +20,15 @@ LogReader::LogReader(Api& api, LogQuery query, Sink sink, Notice notice)
 }
 
 std::string LogReader::target_of(const std::vector<LogPosition>& positions) const {
-    std::string ranks;
-    std::string from;
+    std::string from; // "1:-4096" or, of one node's file, "1@n2:123"
     for (const auto& position : positions) {
-        if (!ranks.empty()) {
-            ranks += ',';
-            from += ',';
-        }
-        const std::string rank = std::to_string(position.rank);
-        ranks += rank;
-        from += rank + ":" + std::to_string(position.from);
+        if (!from.empty()) from += ',';
+        from += std::to_string(position.rank);
+        if (!position.node.empty()) from += "@" + to_text(position.node);
+        from += ":" + std::to_string(position.from);
     }
-    return job_path(query_.job, "/logs?ranks=" + ranks + "&from=" + from +
-                                    "&bytes_max=" + std::to_string(round_bytes_max));
+    return job_path(query_.job,
+                    "/logs?from=" + from + "&bytes_max=" + std::to_string(round_bytes_max));
 }
 
 Result<bool> LogReader::round() {

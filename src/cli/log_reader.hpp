@@ -12,7 +12,7 @@
 
 namespace muster::cli {
 
-inline constexpr std::size_t ranks_per_round_max = 256;
+inline constexpr std::size_t ranks_per_round_max = 128;
 inline constexpr std::int64_t round_bytes_max = 512 * 1024;
 inline constexpr std::int64_t tail_line_bytes = 256;         // guessed, to know how far to look back
 inline constexpr std::int64_t tail_bytes_max = 4 * 1024 * 1024; // per rank

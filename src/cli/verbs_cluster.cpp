@@ -100,10 +100,7 @@ Action declare_launch(CLI::App& app, const PartVerbs& parts) {
                        : say("muster launch alone is for one machine; muster run --nodes N spreads over more");
         });
     return [flags, launch = parts.launch, &app] {
-        flags->command = app.remaining();
-        if (!flags->command.empty() && flags->command[0].starts_with("-"))
-            return refuse_word(app, flags->command[0]);
-        return hand_on(launch, *flags);
+        return take_command(app, flags->command) ? hand_on(launch, *flags) : exit_usage;
     };
 }
 

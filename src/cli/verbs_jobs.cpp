@@ -48,12 +48,7 @@ Action declare_run(CLI::App& app, const PartVerbs&) {
     add_output(app, flags->output);
     add_common(app, flags->common);
     return [flags, &app] {
-        flags->command = app.remaining();
-        // What stands before the script and looks like a flag is a typing error, not the command.
-        if (!flags->command.empty() && flags->command[0].starts_with("-") &&
-            flags->command[0] != "-")
-            return refuse_word(app, flags->command[0]);
-        return do_run(*flags);
+        return take_command(app, flags->command) ? do_run(*flags) : exit_usage;
     };
 }
 

@@ -71,6 +71,17 @@ int run_verb(const Verb& verb, std::vector<std::string> words, const PartVerbs& 
     }
 }
 
+bool take_command(const CLI::App& app, std::vector<std::string>& command) {
+    command = app.remaining();
+    if (command.empty() || !command[0].starts_with("-")) return true;
+    if (command[0] != "--") {
+        refuse_word(app, command[0]);
+        return false;
+    }
+    command.erase(command.begin());
+    return true;
+}
+
 int refuse_word(const CLI::App& app, const std::string& word) {
     return report_error(unknown_word(app, word));
 }
