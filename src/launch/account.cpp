@@ -8,22 +8,22 @@ namespace {
 constexpr Duration rate_window = Duration::seconds(30);
 constexpr std::size_t rate_points_max = 128;
 
-bool has_said_anything(const RankProgress &p) {
+bool has_said_anything(const RankProgress& p) {
     return p.step >= 0 || p.has_loss || p.samples > 0 || !p.phase.empty() || !p.metrics.empty();
 }
 
-bool moved(const std::vector<RankedProgress> &before, const std::vector<RankedProgress> &after) {
+bool moved(const std::vector<RankedProgress>& before, const std::vector<RankedProgress>& after) {
     if (before.size() != after.size()) return true;
     for (std::size_t i = 0; i < after.size(); ++i) {
-        const RankProgress &a = before[i].progress;
-        const RankProgress &b = after[i].progress;
+        const RankProgress& a = before[i].progress;
+        const RankProgress& b = after[i].progress;
         if (a.step != b.step || a.samples != b.samples || a.phase != b.phase) return true;
     }
     return false;
 }
 
 /// Raises a time that happened to at least `floor`; zero stays "did not happen".
-void not_before(Instant &at, Instant &floor) {
+void not_before(Instant& at, Instant& floor) {
     if (at == Instant{}) return;
     at = std::max(at, floor);
     floor = at;
@@ -42,12 +42,12 @@ void GenerationAccount::raise_redo_through(std::int64_t step) {
     if (summary_.caught_up_at == Instant{}) redo_through_ = std::max(redo_through_, step);
 }
 
-void GenerationAccount::observe(Instant now, const std::vector<RankedProgress> &ranks) {
+void GenerationAccount::observe(Instant now, const std::vector<RankedProgress>& ranks) {
     if (!moved(seen_, ranks)) return;
     moved_at_ = now;
     seen_ = ranks;
     summary_.samples = 0;
-    for (const auto &[rank, p] : ranks) {
+    for (const auto& [rank, p] : ranks) {
         if (!has_said_anything(p)) continue;
         progress_.reported = true;
         summary_.samples += p.samples;
@@ -63,11 +63,11 @@ void GenerationAccount::observe(Instant now, const std::vector<RankedProgress> &
 }
 
 /// The slowest rank that reports speaks for the job.
-void GenerationAccount::observe_steps(const std::vector<RankedProgress> &ranks) {
+void GenerationAccount::observe_steps(const std::vector<RankedProgress>& ranks) {
     std::int64_t slowest = -1;
     Instant first_at;
     Instant slowest_at;
-    for (const auto &[rank, p] : ranks) {
+    for (const auto& [rank, p] : ranks) {
         if (p.step < 0) continue;
         if (first_steps_.emplace(rank, p.step).second)
             summary_.first_step =
@@ -90,8 +90,8 @@ void GenerationAccount::observe_steps(const std::vector<RankedProgress> &ranks) 
     progress_.total = summary_.total_steps;
 }
 
-void GenerationAccount::observe_loss(const std::vector<RankedProgress> &ranks) {
-    for (const auto &[rank, p] : ranks) {
+void GenerationAccount::observe_loss(const std::vector<RankedProgress>& ranks) {
+    for (const auto& [rank, p] : ranks) {
         if (!p.has_loss) continue;
         if (!summary_.has_loss) summary_.first_loss = p.loss;
         summary_.has_loss = true;
@@ -100,7 +100,7 @@ void GenerationAccount::observe_loss(const std::vector<RankedProgress> &ranks) {
         progress_.loss = p.loss;
         break; // the lowest rank that has one
     }
-    for (const auto &[rank, p] : ranks) {
+    for (const auto& [rank, p] : ranks) {
         if (p.metrics.empty()) continue;
         progress_.metrics = p.metrics;
         break;
@@ -113,7 +113,7 @@ void GenerationAccount::measure(Instant now) {
     while (recent_.size() > 2 &&
            (recent_.size() > rate_points_max || now - recent_.front().at > rate_window))
         recent_.pop_front();
-    const Point &from = recent_.front();
+    const Point& from = recent_.front();
     const Duration time = now - from.at;
     if (time.ns <= 0) return;
     progress_.samples_per_second =
@@ -139,7 +139,7 @@ GenerationSummary GenerationAccount::close(Instant detected_at, Instant torn_dow
     not_before(s.caught_up_at, floor);
     not_before(s.last_step_at, floor);
     if (torn_down_at == Instant{}) return s; // never verified empty
-    for (Instant *at : {&s.started_at, &s.first_step_at, &s.caught_up_at, &s.last_step_at})
+    for (Instant* at : {&s.started_at, &s.first_step_at, &s.caught_up_at, &s.last_step_at})
         if (*at != Instant{}) *at = std::min(*at, torn_down_at);
     return s;
 }

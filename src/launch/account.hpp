@@ -24,10 +24,10 @@ class GenerationAccount {
     void started(Instant now) { summary_.started_at = now; }
     void raise_redo_through(std::int64_t step);
     /// `ranks` in the order of their rank.
-    void observe(Instant now, const std::vector<RankedProgress> &ranks);
+    void observe(Instant now, const std::vector<RankedProgress>& ranks);
 
-    const Progress &progress() const { return progress_; }
-    const GenerationSummary &summary() const { return summary_; }
+    const Progress& progress() const { return progress_; }
+    const GenerationSummary& summary() const { return summary_; }
     /// A step beyond all earlier ones was made by all ranks that report.
     bool stepped() const { return summary_.last_step > redo_through_; }
     /// When any rank's step, samples or phase last changed; zero: never.
@@ -43,8 +43,8 @@ class GenerationAccount {
         std::int64_t samples = 0;
     };
 
-    void observe_steps(const std::vector<RankedProgress> &ranks);
-    void observe_loss(const std::vector<RankedProgress> &ranks);
+    void observe_steps(const std::vector<RankedProgress>& ranks);
+    void observe_loss(const std::vector<RankedProgress>& ranks);
     void measure(Instant now);
 
     std::int64_t redo_through_;

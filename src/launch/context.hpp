@@ -24,7 +24,7 @@ struct Context {
     std::int64_t launchers() const {
         return static_cast<std::int64_t>(config.order.placement.nodes.size());
     }
-    const NodeName &node(std::int64_t launcher) const {
+    const NodeName& node(std::int64_t launcher) const {
         return config.order.placement.nodes[static_cast<std::size_t>(launcher)].node;
     }
     Duration full_grace() const { return config.order.spec.stop_grace; }

@@ -14,15 +14,15 @@ LaunchCore::LaunchCore(LaunchConfig config) {
     state_ = std::make_unique<State>(std::move(config));
 }
 LaunchCore::~LaunchCore() = default;
-LaunchCore::LaunchCore(LaunchCore &&) noexcept = default;
-LaunchCore &LaunchCore::operator=(LaunchCore &&) noexcept = default;
+LaunchCore::LaunchCore(LaunchCore&&) noexcept = default;
+LaunchCore& LaunchCore::operator=(LaunchCore&&) noexcept = default;
 
-Decision<NoRecord, LaunchCommand> LaunchCore::step(Instant now, const LaunchEvent &event) {
-    State &state = *state_;
-    Context &context = state.context;
+Decision<NoRecord, LaunchCommand> LaunchCore::step(Instant now, const LaunchEvent& event) {
+    State& state = *state_;
+    Context& context = state.context;
     context.out.clear();
     state.forgive_stall(now);
-    std::visit([&](const auto &e) { state.take(now, e); }, event);
+    std::visit([&](const auto& e) { state.take(now, e); }, event);
     if (!context.left) {
         if (state.leads)
             state.lead.advance(now);
@@ -44,11 +44,11 @@ void LaunchCore::State::forgive_stall(Instant now) {
     member.forgive(now - planned);
 }
 
-void LaunchCore::State::take(Instant now, const Begin &) {
+void LaunchCore::State::take(Instant now, const Begin&) {
     context.begun_at = now;
 }
 
-void LaunchCore::State::take(Instant now, const ServerSaid &event) {
+void LaunchCore::State::take(Instant now, const ServerSaid& event) {
     const auto order = server.on_said(now, event);
     if (!order || context.left) return;
     set_role(now, *order);
@@ -64,7 +64,7 @@ void LaunchCore::State::take(Instant now, const ServerSaid &event) {
 }
 
 /// The lead may be named anew until the first generation; later, a deposed lead ends.
-void LaunchCore::State::set_role(Instant now, const LauncherOrder &order) {
+void LaunchCore::State::set_role(Instant now, const LauncherOrder& order) {
     const bool named = order.lead == context.self();
     if (order.term < context.term) return;
     if (named == leads) {
@@ -83,11 +83,11 @@ void LaunchCore::State::set_role(Instant now, const LauncherOrder &order) {
     leads = named;
 }
 
-void LaunchCore::State::take(Instant now, const ServerSilent &event) {
+void LaunchCore::State::take(Instant now, const ServerSilent& event) {
     server.on_silent(now, event);
 }
 
-void LaunchCore::State::take(Instant now, const MemberAsked &event) {
+void LaunchCore::State::take(Instant now, const MemberAsked& event) {
     if (leads) {
         lead.on_asked(now, event);
         if (context.left) lead.answer_all();
@@ -100,35 +100,35 @@ void LaunchCore::State::take(Instant now, const MemberAsked &event) {
     context.out.push_back(AnswerMember{event.reply, order});
 }
 
-void LaunchCore::State::take(Instant now, const LeadSaid &event) {
+void LaunchCore::State::take(Instant now, const LeadSaid& event) {
     if (!leads) member.on_said(now, event);
 }
-void LaunchCore::State::take(Instant now, const LeadSilent &event) {
+void LaunchCore::State::take(Instant now, const LeadSilent& event) {
     if (!leads) member.on_silent(now, event);
 }
-void LaunchCore::State::take(Instant now, const PortBound &event) {
+void LaunchCore::State::take(Instant now, const PortBound& event) {
     if (leads) lead.on_port(now, event);
 }
-void LaunchCore::State::take(Instant, const RanksStarted &event) {
+void LaunchCore::State::take(Instant, const RanksStarted& event) {
     context.local.on_started(event);
 }
-void LaunchCore::State::take(Instant, const RankExited &event) {
+void LaunchCore::State::take(Instant, const RankExited& event) {
     context.local.on_exited(event);
 }
-void LaunchCore::State::take(Instant now, const RanksCleared &event) {
+void LaunchCore::State::take(Instant now, const RanksCleared& event) {
     context.local.on_cleared(now, event);
 }
-void LaunchCore::State::take(Instant, const ProgressRead &event) {
+void LaunchCore::State::take(Instant, const ProgressRead& event) {
     context.local.on_progress(event);
 }
-void LaunchCore::State::take(Instant now, const LeaveAsked &event) {
+void LaunchCore::State::take(Instant now, const LeaveAsked& event) {
     if (context.left) return;
     if (leads)
         lead.on_leave_asked(now, event.signal);
     else
         member.on_leave_asked(now, event.signal);
 }
-void LaunchCore::State::take(Instant, const Wake &) {}
+void LaunchCore::State::take(Instant, const Wake&) {}
 
 ServerWord LaunchCore::State::word() const {
     if (!leads) return ServerWord{member.state(), context.local.generation(), {}, {}, {}};

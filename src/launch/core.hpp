@@ -167,10 +167,10 @@ class LaunchCore {
 
     explicit LaunchCore(LaunchConfig config);
     ~LaunchCore();
-    LaunchCore(LaunchCore &&) noexcept;
-    LaunchCore &operator=(LaunchCore &&) noexcept;
+    LaunchCore(LaunchCore&&) noexcept;
+    LaunchCore& operator=(LaunchCore&&) noexcept;
 
-    Decision<NoRecord, LaunchCommand> step(Instant now, const LaunchEvent &event);
+    Decision<NoRecord, LaunchCommand> step(Instant now, const LaunchEvent& event);
 
   private:
     struct State; // state.hpp

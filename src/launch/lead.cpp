@@ -10,19 +10,19 @@
 
 namespace muster::launch {
 
-Lead::Lead(Context &context) : context_(context), policy_(context.config.order.spec.restarts) {
+Lead::Lead(Context& context) : context_(context), policy_(context.config.order.spec.restarts) {
     views_.resize(static_cast<std::size_t>(context.launchers()));
     set_order(MemberAction::wait);
 }
 
-void Lead::take_order(Instant now, const LauncherOrder &order) {
+void Lead::take_order(Instant now, const LauncherOrder& order) {
     if (!context_.config.standalone) policy_ = order.allowance.policy;
     // This lead alone restarts the attempt, so what the server knew before our first restart is
     // older; afterwards its list holds our own restarts too, which we count ourselves.
     if (own_restarts_.empty()) earlier_restarts_ = order.allowance.recent;
     highest_step_ = std::max(highest_step_, order.last_step);
     if (open_) account_->raise_redo_through(highest_step_);
-    std::erase_if(closed_, [&](const GenerationSummary &summary) {
+    std::erase_if(closed_, [&](const GenerationSummary& summary) {
         return summary.generation <= order.closed_through;
     });
     if (order.fenced)
@@ -84,7 +84,7 @@ bool Lead::step_once(Instant now) {
         return true;
     case Phase::farewell: {
         const std::int64_t revision = order_.revision;
-        const bool all_gone = std::all_of(views_.begin(), views_.end(), [&](const auto &view) {
+        const bool all_gone = std::all_of(views_.begin(), views_.end(), [&](const auto& view) {
             if (&view == &views_[static_cast<std::size_t>(context_.self())]) return true;
             const bool gone = view.empty && (view.order_revision == revision || view.leaving);
             return gone || !reachable(now, view);
@@ -127,7 +127,7 @@ void Lead::bind(Instant now, Generation generation) {
     deadline_ = now;
 }
 
-void Lead::on_port(Instant now, const PortBound &event) {
+void Lead::on_port(Instant now, const PortBound& event) {
     if (phase_ != Phase::binding || event.generation != generation_ || !bind_asked_) return;
     if (event.port > 0) {
         start(now, event.port);
@@ -164,7 +164,7 @@ void Lead::start(Instant now, std::int64_t port) {
 bool Lead::watch(Instant now) {
     const auto all = ends();
     if (std::any_of(all.begin(), all.end(),
-                    [](const auto &end) { return recovery::failed(end.exit); })) {
+                    [](const auto& end) { return recovery::failed(end.exit); })) {
         fail(now, FailureKind::ranks);
         return true;
     }
@@ -185,7 +185,7 @@ bool Lead::watch(Instant now) {
     }
     if (all_ended()) {
         // Nobody failed. Ranks that were ended on their machine without our word did not finish.
-        for (const auto &end : all)
+        for (const auto& end : all)
             if (end.exit.killed_by_us) {
                 Reason reason;
                 reason.code = ReasonCode::launcher_lost;
@@ -225,7 +225,7 @@ void Lead::begin_clear(Instant now, MemberAction action, Duration grace) {
 }
 
 bool Lead::cleared() const {
-    return std::all_of(views_.begin(), views_.end(), [&](const LauncherView &view) {
+    return std::all_of(views_.begin(), views_.end(), [&](const LauncherView& view) {
         const bool empty = view.empty && (view.generation == generation_ || view.leaving);
         // A silent one gives no proof. It is waited for only while a restart is to follow, and a
         // silent member rules that out.
@@ -278,9 +278,9 @@ std::optional<Progress> Lead::progress() const {
 
 Instant Lead::wake_at() const {
     Instant at = deadline_;
-    for (const auto &held : held_) at = std::min(at, held.until);
+    for (const auto& held : held_) at = std::min(at, held.until);
     for (std::int64_t i = 0; i < context_.launchers(); ++i) {
-        const LauncherView &view = views_[static_cast<std::size_t>(i)];
+        const LauncherView& view = views_[static_cast<std::size_t>(i)];
         if (i != context_.self() && view.heard && now_ - view.heard_at < member_silent_limit)
             at = std::min(at, view.heard_at + member_silent_limit);
     }

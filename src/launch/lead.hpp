@@ -35,11 +35,11 @@ struct LauncherView {
 
 class Lead {
   public:
-    explicit Lead(Context &context);
+    explicit Lead(Context& context);
 
-    void take_order(Instant now, const LauncherOrder &order);
-    void on_asked(Instant now, const MemberAsked &event);
-    void on_port(Instant now, const PortBound &event);
+    void take_order(Instant now, const LauncherOrder& order);
+    void on_asked(Instant now, const MemberAsked& event);
+    void on_port(Instant now, const PortBound& event);
     void on_leave_asked(Instant now, std::int64_t signal);
     /// The control plane's word, heard by us or by a member.
     void on_cancel(Instant now);
@@ -55,7 +55,7 @@ class Lead {
     bool begun() const { return phase_ != Phase::gathering; }
     LauncherState state() const;
     Generation generation() const { return generation_; }
-    const std::vector<GenerationSummary> &closed() const { return closed_; }
+    const std::vector<GenerationSummary>& closed() const { return closed_; }
     std::optional<RankTable> running_table() const;
     std::optional<Progress> progress() const;
 
@@ -101,31 +101,31 @@ class Lead {
     void fail(Instant now, FailureKind kind);
     Instant judge_until() const;
     void close(Instant now);
-    void close_account(const std::optional<ExitCause> &cause, Instant torn_down_at);
-    void remedy(Instant now, const ExitCause &cause);
+    void close_account(const std::optional<ExitCause>& cause, Instant torn_down_at);
+    void remedy(Instant now, const ExitCause& cause);
     ExitCause find_cause(Instant now) const;
-    Instant fault_time(const ExitCause &cause) const;
-    bool ends_early(const std::vector<recovery::EndedRank> &all) const;
+    Instant fault_time(const ExitCause& cause) const;
+    bool ends_early(const std::vector<recovery::EndedRank>& all) const;
     void decide(Verdict verdict) { verdict_ = std::move(verdict); }
     void end_as_lost(Instant now, std::int64_t launcher, Reason reason);
     void stuck(Instant now);
 
     // lead_members.cpp: what members say and are told
     void look_at_self();
-    void take_beat(Instant now, LauncherView &view, const MemberBeat &beat);
+    void take_beat(Instant now, LauncherView& view, const MemberBeat& beat);
     void set_order(MemberAction action);
-    void answer(const HeldReply &held);
+    void answer(const HeldReply& held);
     void answer_due(Instant now);
     bool all_started() const;
     bool all_ended() const;
-    bool reachable(Instant now, const LauncherView &view) const;
+    bool reachable(Instant now, const LauncherView& view) const;
     std::vector<recovery::EndedRank> ends() const;
     std::vector<RankedProgress> all_progress() const;
 
     std::optional<std::int64_t> rank_of(std::int64_t launcher, std::int64_t local_rank) const;
     RestartAllowance allowance() const;
 
-    Context &context_;
+    Context& context_;
     Phase phase_ = Phase::gathering;
     std::vector<LauncherView> views_; // by launcher index
     std::vector<HeldReply> held_;

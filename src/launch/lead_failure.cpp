@@ -12,9 +12,9 @@ namespace {
 constexpr std::int64_t exit_failed = 1; // where the first cause has no code of its own
 
 /// Exit codes of ranks soon after the start that speak alike: perhaps every rank will.
-bool may_be_user_error(const std::vector<recovery::EndedRank> &failing) {
-    return std::all_of(failing.begin(), failing.end(), [&](const auto &end) {
-        const RankExit &exit = end.exit;
+bool may_be_user_error(const std::vector<recovery::EndedRank>& failing) {
+    return std::all_of(failing.begin(), failing.end(), [&](const auto& end) {
+        const RankExit& exit = end.exit;
         return exit.signal == 0 && !exit.cannot_execute &&
                exit.exit_code != recovery::exit_do_not_retry &&
                exit.lived < recovery::user_error_window &&
@@ -24,7 +24,7 @@ bool may_be_user_error(const std::vector<recovery::EndedRank> &failing) {
 }
 
 std::vector<recovery::EndedRank> failing_of(std::vector<recovery::EndedRank> ends) {
-    std::erase_if(ends, [](const auto &end) { return !recovery::failed(end.exit); });
+    std::erase_if(ends, [](const auto& end) { return !recovery::failed(end.exit); });
     return ends;
 }
 
@@ -34,7 +34,7 @@ std::vector<recovery::EndedRank> failing_of(std::vector<recovery::EndedRank> end
 bool Lead::judge_members(Instant now) {
     if (phase_ == Phase::farewell || verdict_) return false;
     for (std::int64_t i = 0; i < context_.launchers(); ++i) {
-        const LauncherView &view = views_[static_cast<std::size_t>(i)];
+        const LauncherView& view = views_[static_cast<std::size_t>(i)];
         if (!view.heard || (!view.leaving && reachable(now, view))) continue;
         Reason reason;
         reason.code = ReasonCode::launcher_lost;
@@ -52,7 +52,7 @@ void Lead::end_as_lost(Instant now, std::int64_t launcher, Reason reason) {
     cause.reason.subject = to_text(context_.node(launcher));
     cause.node = context_.node(launcher);
     cause.exit_code = exit_lost;
-    for (const auto &end : ends())
+    for (const auto& end : ends())
         if (recovery::failed(end.exit)) cause.consequences.push_back(end.rank);
     std::sort(cause.consequences.begin(), cause.consequences.end());
     decide({AttemptOutcome::lost, cause, exit_lost});
@@ -106,7 +106,7 @@ void Lead::on_leave_asked(Instant now, std::int64_t signal) {
 }
 
 void Lead::forgive(Duration stall) {
-    for (auto &view : views_) view.heard_at = view.heard_at + stall;
+    for (auto& view : views_) view.heard_at = view.heard_at + stall;
 }
 
 void Lead::fail(Instant now, FailureKind kind) {
@@ -121,24 +121,24 @@ Instant Lead::judge_until() const {
     const auto failing = failing_of(ends());
     const bool stepped = account_->summary().last_step >= 0;
     if (!stepped && may_be_user_error(failing)) return detected_at_ + alike_wait;
-    const bool strong = std::any_of(failing.begin(), failing.end(), [](const auto &end) {
+    const bool strong = std::any_of(failing.begin(), failing.end(), [](const auto& end) {
         return recovery::evidence_of(end.exit) == recovery::Evidence::own;
     });
     return strong ? detected_at_ : detected_at_ + cause_window;
 }
 
 /// A rank ended with 0 while others of its role run on.
-bool Lead::ends_early(const std::vector<recovery::EndedRank> &all) const {
+bool Lead::ends_early(const std::vector<recovery::EndedRank>& all) const {
     std::map<RoleName, std::int64_t> ranks;
     std::map<RoleName, std::int64_t> ended;
-    for (const auto &row : table_.ranks) ++ranks[row.role];
-    for (const auto &end : all) {
+    for (const auto& row : table_.ranks) ++ranks[row.role];
+    for (const auto& end : all) {
         const auto row = std::find_if(table_.ranks.begin(), table_.ranks.end(),
-                                      [&](const auto &r) { return r.rank == end.rank; });
+                                      [&](const auto& r) { return r.rank == end.rank; });
         if (row != table_.ranks.end()) ++ended[row->role];
     }
     return std::any_of(ended.begin(), ended.end(),
-                       [&](const auto &role) { return role.second < ranks[role.first]; });
+                       [&](const auto& role) { return role.second < ranks[role.first]; });
 }
 
 ExitCause Lead::find_cause(Instant now) const {
@@ -151,7 +151,7 @@ ExitCause Lead::find_cause(Instant now) const {
     cause.reason.have = (now - account_->summary().began_at).ns / 1'000'000'000;
     cause.exit_code = exit_lost;
     for (std::int64_t i = 0; i < context_.launchers(); ++i) {
-        const LauncherView &view = views_[static_cast<std::size_t>(i)];
+        const LauncherView& view = views_[static_cast<std::size_t>(i)];
         if (view.generation == generation_ && view.started) continue;
         cause.reason.subject +=
             (cause.reason.subject.empty() ? "" : ", ") + to_text(context_.node(i));
@@ -160,7 +160,7 @@ ExitCause Lead::find_cause(Instant now) const {
 }
 
 /// When the fault happened, as far as it is known.
-Instant Lead::fault_time(const ExitCause &cause) const {
+Instant Lead::fault_time(const ExitCause& cause) const {
     if (verdict_ && verdict_->outcome == AttemptOutcome::succeeded) return Instant{};
     if (cause.reason.code == ReasonCode::launcher_lost) {
         for (std::int64_t i = 0; i < context_.launchers(); ++i)
@@ -169,7 +169,7 @@ Instant Lead::fault_time(const ExitCause &cause) const {
         return detected_at_;
     }
     Instant at = detected_at_;
-    for (const auto &end : ends())
+    for (const auto& end : ends())
         if (cause.rank && end.rank == *cause.rank) at = end.exit.at;
     // Ranks that still moved after another had left were at work, not at fault.
     if (cause.reason.code == ReasonCode::early_exit) at = std::max(at, account_->moved_at());
@@ -189,7 +189,7 @@ void Lead::close(Instant now) {
     if (verdict_) say_farewell(now);
 }
 
-void Lead::close_account(const std::optional<ExitCause> &cause, Instant torn_down_at) {
+void Lead::close_account(const std::optional<ExitCause>& cause, Instant torn_down_at) {
     open_ = false;
     GenerationSummary summary = account_->close(detected_at_, torn_down_at);
     summary.cause = cause;
@@ -198,21 +198,21 @@ void Lead::close_account(const std::optional<ExitCause> &cause, Instant torn_dow
     closed_.push_back(std::move(summary));
 }
 
-void Lead::remedy(Instant now, const ExitCause &cause) {
+void Lead::remedy(Instant now, const ExitCause& cause) {
     recovery::Failure failure;
     failure.cause = cause;
     failure.ends = failing_of(ends());
     failure.ranks = static_cast<std::int64_t>(table_.ranks.size());
     failure.failures_without_step = failures_without_step_;
     failure.lived = detected_at_ - account_->summary().began_at;
-    for (const auto &end : failure.ends) failure.lived = std::min(failure.lived, end.exit.lived);
+    for (const auto& end : failure.ends) failure.lived = std::min(failure.lived, end.exit.lived);
     const bool reported = account_->progress().reported;
     failure.stepped = account_->stepped() || (!reported && failure.lived >= unreported_lived);
     failures_without_step_ = failure.stepped ? 1 : failures_without_step_ + 1;
 
     const RestartAllowance allowed = allowance();
     const recovery::Remedy remedy = recovery::remedy_for(failure, allowed, now);
-    const GenerationSummary &summary = closed_.back();
+    const GenerationSummary& summary = closed_.back();
     std::string text = "generation " + std::to_string(generation_) + ": " + explain(cause.reason) +
                        "; known after " +
                        duration_for_people(summary.detected_at - summary.fault_at) +
@@ -246,7 +246,7 @@ void Lead::stuck(Instant now) {
         cause.reason.detail = explain(first.reason);
     }
     for (std::int64_t i = 0; i < context_.launchers(); ++i) {
-        const LauncherView &view = views_[static_cast<std::size_t>(i)];
+        const LauncherView& view = views_[static_cast<std::size_t>(i)];
         if (view.empty && view.generation == generation_) continue;
         if (cause.node.empty()) cause.node = context_.node(i);
         cause.reason.subject +=

@@ -6,12 +6,12 @@
 
 namespace muster::launch {
 
-void LocalRanks::start(const RankTable &table, Commands &out) {
+void LocalRanks::start(const RankTable& table, Commands& out) {
     REQUIRE(empty(), "a generation starts only after the former was verified gone");
     REQUIRE(table.generation > generation_, "generations only grow");
     take_up(table.generation);
     rows_ = std::count_if(table.ranks.begin(), table.ranks.end(),
-                          [&](const RankRow &row) { return row.launcher == launcher_; });
+                          [&](const RankRow& row) { return row.launcher == launcher_; });
     state_ = State::starting;
     out.push_back(StartRanks{table});
 }
@@ -26,7 +26,7 @@ void LocalRanks::take_up(Generation generation) {
     progress_.clear();
 }
 
-void LocalRanks::clear(Instant now, Duration grace, Commands &out) {
+void LocalRanks::clear(Instant now, Duration grace, Commands& out) {
     if (state_ == State::empty || state_ == State::killing) return;
     if (state_ == State::ending) {
         kill_at_ = std::min(kill_at_, now + grace);
@@ -37,20 +37,20 @@ void LocalRanks::clear(Instant now, Duration grace, Commands &out) {
     if (!all_ended()) out.push_back(TerminateRanks{generation_});
 }
 
-void LocalRanks::on_started(const RanksStarted &event) {
+void LocalRanks::on_started(const RanksStarted& event) {
     if (event.generation != generation_ || empty()) return;
     started_ = true;
     if (state_ == State::starting) state_ = State::running;
 }
 
-void LocalRanks::on_exited(const RankExited &event) {
+void LocalRanks::on_exited(const RankExited& event) {
     if (event.generation != generation_) return;
-    for (const auto &known : exits_)
+    for (const auto& known : exits_)
         if (known.local_rank == event.exit.local_rank) return;
     exits_.push_back(event.exit);
 }
 
-void LocalRanks::on_cleared(Instant now, const RanksCleared &event) {
+void LocalRanks::on_cleared(Instant now, const RanksCleared& event) {
     if (event.generation != generation_ || state_ != State::killing) return;
     leftover_ = event.leftover;
     if (leftover_ == 0)
@@ -59,11 +59,11 @@ void LocalRanks::on_cleared(Instant now, const RanksCleared &event) {
         kill_at_ = now + kill_retry;
 }
 
-void LocalRanks::on_progress(const ProgressRead &event) {
+void LocalRanks::on_progress(const ProgressRead& event) {
     if (event.generation == generation_ && !empty()) progress_ = event.ranks;
 }
 
-void LocalRanks::advance(Instant now, Commands &out) {
+void LocalRanks::advance(Instant now, Commands& out) {
     const bool kill_first = state_ == State::ending && (all_ended() || now >= kill_at_);
     const bool kill_again = state_ == State::killing && now >= kill_at_;
     if (!kill_first && !kill_again) return;

@@ -17,18 +17,18 @@ class LocalRanks {
     explicit LocalRanks(std::int64_t launcher) : launcher_(launcher) {}
 
     /// Only where nothing of an earlier generation is left.
-    void start(const RankTable &table, Commands &out);
+    void start(const RankTable& table, Commands& out);
     /// A generation that never started here: nothing to clear.
     void take_up(Generation generation);
     /// Ends the ranks: SIGKILL once all have ended or `grace` has passed. A later call can only
     /// shorten the grace.
-    void clear(Instant now, Duration grace, Commands &out);
+    void clear(Instant now, Duration grace, Commands& out);
 
-    void on_started(const RanksStarted &event);
-    void on_exited(const RankExited &event);
-    void on_cleared(Instant now, const RanksCleared &event);
-    void on_progress(const ProgressRead &event);
-    void advance(Instant now, Commands &out);
+    void on_started(const RanksStarted& event);
+    void on_exited(const RankExited& event);
+    void on_cleared(Instant now, const RanksCleared& event);
+    void on_progress(const ProgressRead& event);
+    void advance(Instant now, Commands& out);
 
     Generation generation() const { return generation_; }
     bool started() const { return started_; }
@@ -37,8 +37,8 @@ class LocalRanks {
     std::int64_t leftover() const { return leftover_; }
     /// Processes still not proven gone, at least; for the word about a teardown that is stuck.
     std::int64_t survivors() const;
-    const std::vector<RankExit> &exits() const { return exits_; }
-    const std::vector<RankProgress> &progress() const { return progress_; }
+    const std::vector<RankExit>& exits() const { return exits_; }
+    const std::vector<RankProgress>& progress() const { return progress_; }
     Instant wake_at() const;
 
   private:

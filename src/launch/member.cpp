@@ -6,15 +6,15 @@
 
 namespace muster::launch {
 
-void Member::set_lead(Instant now, const std::string &endpoint) {
+void Member::set_lead(Instant now, const std::string& endpoint) {
     if (endpoint.empty() || endpoint == endpoint_) return;
     endpoint_ = endpoint;
     heard_at_ = std::max(heard_at_, now);
 }
 
-void Member::on_said(Instant now, const LeadSaid &event) {
-    LaneState &used = lane(event.lane);
-    const MemberOrder &order = event.order;
+void Member::on_said(Instant now, const LeadSaid& event) {
+    LaneState& used = lane(event.lane);
+    const MemberOrder& order = event.order;
     const bool ours = order.attempt == context_.config.order.attempt && order.revision > 0;
     if (!ours) { // somebody else's lead answers at our lead's address
         used.failed(now);
@@ -23,20 +23,20 @@ void Member::on_said(Instant now, const LeadSaid &event) {
     heard_ = true;
     heard_at_ = now;
     if (goodbye_at_ != Instant{} && order.asked > goodbye_asked_) goodbye_heard_ = true;
-    const auto age = [](const MemberOrder &o) { return std::pair{o.term, o.revision}; };
+    const auto age = [](const MemberOrder& o) { return std::pair{o.term, o.revision}; };
     used.answered(now, event.lane, order.revision);
     if (!order_ || age(order) > age(*order_)) obey(now, order);
 }
 
-void Member::on_silent(Instant now, const LeadSilent &event) {
+void Member::on_silent(Instant now, const LeadSilent& event) {
     lane(event.lane).failed(now);
     told_.reset(); // what that beat told is told again
 }
 
-void Member::obey(Instant now, const MemberOrder &order) {
+void Member::obey(Instant now, const MemberOrder& order) {
     order_ = order;
     context_.term = std::max(context_.term, order.term);
-    LocalRanks &local = context_.local;
+    LocalRanks& local = context_.local;
     switch (order.action) {
     case MemberAction::wait: break;
     case MemberAction::run:
@@ -96,7 +96,7 @@ void Member::watch_lead(Instant now) {
 
 void Member::advance(Instant now) {
     watch_lead(now);
-    LocalRanks &local = context_.local;
+    LocalRanks& local = context_.local;
     local.advance(now, context_.out);
     if (pending_ && local.empty()) {
         local.start(*pending_, context_.out);
@@ -130,7 +130,7 @@ void Member::leave() {
 }
 
 Member::News Member::news() const {
-    const LocalRanks &local = context_.local;
+    const LocalRanks& local = context_.local;
     return News{local.generation(),       local.started(),  local.empty(),       leaving_,
                 goodbye_at_ != Instant{}, local.leftover(), local.exits().size()};
 }
@@ -145,7 +145,7 @@ void Member::beat(Instant now) {
 }
 
 void Member::send(Instant now, Lane which) {
-    const LocalRanks &local = context_.local;
+    const LocalRanks& local = context_.local;
     MemberBeat beat;
     beat.workload = context_.config.order.workload;
     beat.attempt = context_.config.order.attempt;

@@ -15,11 +15,11 @@ namespace muster::launch {
 
 class Member {
   public:
-    explicit Member(Context &context) : context_(context) {}
+    explicit Member(Context& context) : context_(context) {}
 
-    void set_lead(Instant now, const std::string &endpoint);
-    void on_said(Instant now, const LeadSaid &event);
-    void on_silent(Instant now, const LeadSilent &event);
+    void set_lead(Instant now, const std::string& endpoint);
+    void on_said(Instant now, const LeadSaid& event);
+    void on_silent(Instant now, const LeadSilent& event);
     void on_leave_asked(Instant now, std::int64_t signal);
     void on_cancel(Instant now);
     /// The attempt is over for others to judge.
@@ -40,10 +40,10 @@ class Member {
         bool gone = false; // nothing is left here and we are to leave
         std::int64_t leftover = 0;
         std::size_t exits = 0;
-        friend bool operator==(const News &, const News &) = default;
+        friend bool operator==(const News&, const News&) = default;
     };
 
-    void obey(Instant now, const MemberOrder &order);
+    void obey(Instant now, const MemberOrder& order);
     void begin_leave(Instant now, Duration grace, std::int64_t exit_code);
     void watch_lead(Instant now);
     void say_goodbye(Instant now);
@@ -51,9 +51,9 @@ class Member {
     void send(Instant now, Lane lane);
     void leave();
     News news() const;
-    LaneState &lane(Lane which) { return which == Lane::poll ? poll_ : push_; }
+    LaneState& lane(Lane which) { return which == Lane::poll ? poll_ : push_; }
 
-    Context &context_;
+    Context& context_;
     std::string endpoint_; // of the lead; empty: not known yet
     LaneState poll_;
     LaneState push_;

@@ -4,9 +4,9 @@
 
 namespace muster::launch {
 
-std::optional<LauncherOrder> ServerLink::on_said(Instant now, const ServerSaid &event) {
-    const LauncherOrder &order = event.order;
-    LaneState &used = lane(event.lane);
+std::optional<LauncherOrder> ServerLink::on_said(Instant now, const ServerSaid& event) {
+    const LauncherOrder& order = event.order;
+    LaneState& used = lane(event.lane);
     if (order.attempt != context_.config.order.attempt) {
         used.failed(now); // not for us; asking again at once would not help
         return std::nullopt;
@@ -20,12 +20,12 @@ std::optional<LauncherOrder> ServerLink::on_said(Instant now, const ServerSaid &
     return order;
 }
 
-void ServerLink::on_silent(Instant now, const ServerSilent &event) {
+void ServerLink::on_silent(Instant now, const ServerSilent& event) {
     lane(event.lane).failed(now);
     told_.reset(); // what that beat told is told again
 }
 
-void ServerLink::beat(Instant now, const ServerWord &word) {
+void ServerLink::beat(Instant now, const ServerWord& word) {
     if (context_.config.standalone) return;
     const auto untold = [&] {
         const News news{word.state, word.generation,
@@ -41,8 +41,8 @@ void ServerLink::beat(Instant now, const ServerWord &word) {
     progress_waits_ = word.progress != progress_sent_;
 }
 
-void ServerLink::send(Instant now, Lane which, const ServerWord &word) {
-    const LaunchConfig &config = context_.config;
+void ServerLink::send(Instant now, Lane which, const ServerWord& word) {
+    const LaunchConfig& config = context_.config;
     LauncherBeat beat;
     beat.installation = config.installation;
     beat.workload = config.order.workload;

@@ -22,12 +22,12 @@ struct ServerWord {
 
 class ServerLink {
   public:
-    explicit ServerLink(Context &context) : context_(context) {}
+    explicit ServerLink(Context& context) : context_(context) {}
 
     /// The order to obey, or none where it is for another attempt or was overtaken.
-    std::optional<LauncherOrder> on_said(Instant now, const ServerSaid &event);
-    void on_silent(Instant now, const ServerSilent &event);
-    void beat(Instant now, const ServerWord &word);
+    std::optional<LauncherOrder> on_said(Instant now, const ServerSaid& event);
+    void on_silent(Instant now, const ServerSilent& event);
+    void beat(Instant now, const ServerWord& word);
     Instant wake_at() const;
 
   private:
@@ -35,13 +35,13 @@ class ServerLink {
         LauncherState state = LauncherState::joining;
         Generation generation = 0;
         Generation closed_through = 0;
-        friend bool operator==(const News &, const News &) = default;
+        friend bool operator==(const News&, const News&) = default;
     };
 
-    void send(Instant now, Lane which, const ServerWord &word);
-    LaneState &lane(Lane which) { return which == Lane::poll ? poll_ : push_; }
+    void send(Instant now, Lane which, const ServerWord& word);
+    LaneState& lane(Lane which) { return which == Lane::poll ? poll_ : push_; }
 
-    Context &context_;
+    Context& context_;
     LaneState poll_;
     LaneState push_;
     std::int64_t asked_ = 0;

@@ -17,22 +17,22 @@ struct LaunchCore::State {
 
     explicit State(LaunchConfig config) : context(std::move(config)), leads(context.self() == 0) {}
 
-    void take(Instant now, const Begin &event);
-    void take(Instant now, const ServerSaid &event);
-    void take(Instant now, const ServerSilent &event);
-    void take(Instant now, const MemberAsked &event);
-    void take(Instant now, const LeadSaid &event);
-    void take(Instant now, const LeadSilent &event);
-    void take(Instant now, const PortBound &event);
-    void take(Instant now, const RanksStarted &event);
-    void take(Instant now, const RankExited &event);
-    void take(Instant now, const RanksCleared &event);
-    void take(Instant now, const ProgressRead &event);
-    void take(Instant now, const LeaveAsked &event);
-    void take(Instant now, const Wake &event);
+    void take(Instant now, const Begin& event);
+    void take(Instant now, const ServerSaid& event);
+    void take(Instant now, const ServerSilent& event);
+    void take(Instant now, const MemberAsked& event);
+    void take(Instant now, const LeadSaid& event);
+    void take(Instant now, const LeadSilent& event);
+    void take(Instant now, const PortBound& event);
+    void take(Instant now, const RanksStarted& event);
+    void take(Instant now, const RankExited& event);
+    void take(Instant now, const RanksCleared& event);
+    void take(Instant now, const ProgressRead& event);
+    void take(Instant now, const LeaveAsked& event);
+    void take(Instant now, const Wake& event);
 
     void forgive_stall(Instant now);
-    void set_role(Instant now, const LauncherOrder &order);
+    void set_role(Instant now, const LauncherOrder& order);
     ServerWord word() const;
     Instant wake_at() const;
 };

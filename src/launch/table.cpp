@@ -4,14 +4,14 @@
 
 namespace muster::launch {
 
-std::vector<RankRow> rank_rows(const AttemptOrder &order) {
+std::vector<RankRow> rank_rows(const AttemptOrder& order) {
     std::vector<RankRow> rows;
     std::map<std::int64_t, std::int64_t> local; // next local rank by launcher
-    for (const auto &role : order.spec.roles) {
+    for (const auto& role : order.spec.roles) {
         std::int64_t role_rank = 0;
         for (std::size_t node = 0; node < order.placement.nodes.size(); ++node) {
             const auto launcher = static_cast<std::int64_t>(node);
-            for (const auto &seat : order.placement.nodes[node].seats) {
+            for (const auto& seat : order.placement.nodes[node].seats) {
                 if (seat.role != role.name) continue;
                 RankRow row;
                 row.rank = static_cast<std::int64_t>(rows.size());

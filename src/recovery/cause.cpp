@@ -10,39 +10,39 @@ namespace {
 
 constexpr std::size_t detail_length_max = 300; // bytes of a reason's detail
 
-const EndedRank *earliest(const std::vector<EndedRank> &ends, Evidence kind, Instant until) {
-    const EndedRank *found = nullptr;
-    for (const auto &end : ends) {
+const EndedRank* earliest(const std::vector<EndedRank>& ends, Evidence kind, Instant until) {
+    const EndedRank* found = nullptr;
+    for (const auto& end : ends) {
         if (evidence_of(end.exit) != kind || end.exit.at > until) continue;
         if (!found || end.exit.at < found->exit.at) found = &end;
     }
     return found;
 }
 
-Instant first_failure_at(const std::vector<EndedRank> &ends) {
+Instant first_failure_at(const std::vector<EndedRank>& ends) {
     Instant first = Instant::never();
-    for (const auto &end : ends)
+    for (const auto& end : ends)
         if (failed(end.exit)) first = std::min(first, end.exit.at);
     return first;
 }
 
-const EndedRank *guilty_end(const std::vector<EndedRank> &ends, Duration window) {
+const EndedRank* guilty_end(const std::vector<EndedRank>& ends, Duration window) {
     const Instant first = first_failure_at(ends);
     if (first.is_never()) return nullptr;
     for (const Evidence kind : {Evidence::own, Evidence::plain})
-        if (const auto *end = earliest(ends, kind, first + window)) return end;
+        if (const auto* end = earliest(ends, kind, first + window)) return end;
     // Within the window ranks only lost their peers. Whoever failed by itself later, e.g. after a
     // long core dump, is still the likelier cause.
-    if (const auto *end = earliest(ends, Evidence::own, Instant::never())) return end;
+    if (const auto* end = earliest(ends, Evidence::own, Instant::never())) return end;
     return earliest(ends, Evidence::consequence, Instant::never());
 }
 
 /// The rank that left with 0 before the first failure, where there was one.
-const EndedRank *early_leaver(const std::vector<EndedRank> &ends) {
+const EndedRank* early_leaver(const std::vector<EndedRank>& ends) {
     const Instant failure = first_failure_at(ends);
-    const EndedRank *found = nullptr;
-    for (const auto &end : ends) {
-        const RankExit &exit = end.exit;
+    const EndedRank* found = nullptr;
+    for (const auto& end : ends) {
+        const RankExit& exit = end.exit;
         if (exit.killed_by_us || failed(exit) || exit.at > failure) continue;
         if (!found || exit.at < found->exit.at) found = &end;
     }
@@ -54,7 +54,7 @@ std::string cut(std::string text) {
     return text;
 }
 
-Reason reason_for(const EndedRank &end) {
+Reason reason_for(const EndedRank& end) {
     Reason reason;
     reason.subject = std::to_string(end.rank);
     reason.have = exit_code_of(end.exit);
@@ -69,14 +69,14 @@ Reason reason_for(const EndedRank &end) {
     return reason;
 }
 
-ExitCause cause_of(const EndedRank &end, const std::vector<EndedRank> &ends) {
+ExitCause cause_of(const EndedRank& end, const std::vector<EndedRank>& ends) {
     ExitCause cause;
     cause.rank = end.rank;
     cause.node = end.node;
     cause.exit_code = exit_code_of(end.exit);
     cause.last_lines = end.exit.last_lines;
     cause.traceback = end.exit.traceback;
-    for (const auto &other : ends)
+    for (const auto& other : ends)
         if (other.rank != end.rank && (failed(other.exit) || other.exit.killed_by_us))
             cause.consequences.push_back(other.rank);
     std::sort(cause.consequences.begin(), cause.consequences.end());
@@ -85,9 +85,9 @@ ExitCause cause_of(const EndedRank &end, const std::vector<EndedRank> &ends) {
 
 } // namespace
 
-ExitCause early_exit_cause(const std::vector<EndedRank> &ends, Instant until) {
+ExitCause early_exit_cause(const std::vector<EndedRank>& ends, Instant until) {
     constexpr std::int64_t left_others_behind = 1; // its own code was 0, the job's is not
-    const EndedRank *leaver = early_leaver(ends);
+    const EndedRank* leaver = early_leaver(ends);
     if (!leaver) return {};
     ExitCause cause = cause_of(*leaver, ends);
     cause.exit_code = left_others_behind;
@@ -97,8 +97,8 @@ ExitCause early_exit_cause(const std::vector<EndedRank> &ends, Instant until) {
     return cause;
 }
 
-ExitCause first_cause(const std::vector<EndedRank> &ends, Duration window) {
-    const EndedRank *guilty = guilty_end(ends, window);
+ExitCause first_cause(const std::vector<EndedRank>& ends, Duration window) {
+    const EndedRank* guilty = guilty_end(ends, window);
     if (!guilty) return {};
     // A rank that only lost a peer, after another had left with 0: the leaver is the cause.
     if (evidence_of(guilty->exit) == Evidence::consequence && early_leaver(ends))

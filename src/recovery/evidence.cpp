@@ -57,13 +57,13 @@ constexpr std::array<std::string_view, 7> surroundings_words = {
 
 std::string lower(std::string_view text) {
     std::string result(text);
-    for (char &c : result)
+    for (char& c : result)
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     return result;
 }
 
 template <std::size_t size>
-bool has_any(std::string_view text, const std::array<std::string_view, size> &words) {
+bool has_any(std::string_view text, const std::array<std::string_view, size>& words) {
     const std::string low = lower(text);
     for (const auto word : words)
         if (low.find(word) != std::string::npos) return true;
@@ -93,10 +93,10 @@ bool has_text(std::string_view line) {
 }
 
 /// All that the rank said at its end, as far as it may name a lost peer.
-std::string testimony(const RankExit &exit) {
+std::string testimony(const RankExit& exit) {
     if (has_text(exit.traceback)) return messages_of(exit.traceback);
     std::string result;
-    for (const auto &line : exit.last_lines) result += line + '\n';
+    for (const auto& line : exit.last_lines) result += line + '\n';
     return result;
 }
 
@@ -109,7 +109,7 @@ bool speaks_of_surroundings(std::string_view text) {
     return has_any(text, surroundings_words);
 }
 
-std::string last_words(const RankExit &exit) {
+std::string last_words(const RankExit& exit) {
     const std::string messages = messages_of(exit.traceback);
     for (std::size_t end = messages.size(); end > 0;) {
         const std::size_t newline = messages.rfind('\n', end - 1);
@@ -124,18 +124,18 @@ std::string last_words(const RankExit &exit) {
     return exit.start_error;
 }
 
-bool failed(const RankExit &exit) {
+bool failed(const RankExit& exit) {
     return !exit.killed_by_us && (exit.cannot_execute || exit.exit_code != 0 || exit.signal != 0);
 }
 
-std::int64_t exit_code_of(const RankExit &exit) {
+std::int64_t exit_code_of(const RankExit& exit) {
     constexpr std::int64_t not_executable = 127; // what a shell says of a command it cannot find
     if (exit.signal != 0) return 128 + exit.signal;
     if (exit.cannot_execute && exit.exit_code == 0) return not_executable;
     return exit.exit_code;
 }
 
-Evidence evidence_of(const RankExit &exit) {
+Evidence evidence_of(const RankExit& exit) {
     if (!failed(exit)) return Evidence::none;
     if (exit.cannot_execute || exit.exit_code == exit_do_not_retry) return Evidence::own;
     // A shell around the rank reports its child's signal as 128 + signal.
@@ -149,10 +149,10 @@ Evidence evidence_of(const RankExit &exit) {
     return Evidence::plain;
 }
 
-bool alike(const RankExit &a, const RankExit &b) {
+bool alike(const RankExit& a, const RankExit& b) {
     if (exit_code_of(a) != exit_code_of(b) || (a.signal != 0) != (b.signal != 0)) return false;
     // "[rank3]: ..." and process ids differ between ranks that fail alike.
-    const auto without_numbers = [](const std::string &text) {
+    const auto without_numbers = [](const std::string& text) {
         std::string result;
         for (const char c : text)
             if (c < '0' || c > '9') result += c;

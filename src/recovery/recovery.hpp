@@ -52,29 +52,29 @@ enum class Evidence {
     consequence, // it lost a peer: connection reset, collective timed out
     none,        // ended with 0, or by us
 };
-Evidence evidence_of(const RankExit &exit);
+Evidence evidence_of(const RankExit& exit);
 
 /// True where the rank ended by itself and not with 0.
-bool failed(const RankExit &exit);
+bool failed(const RankExit& exit);
 /// The rank's exit code as a shell would report it: 128 + signal for signals.
-std::int64_t exit_code_of(const RankExit &exit);
+std::int64_t exit_code_of(const RankExit& exit);
 /// True where two ends have the same code and the same last words, numbers aside.
-bool alike(const RankExit &a, const RankExit &b);
+bool alike(const RankExit& a, const RankExit& b);
 
 /// The first cause among the ends of one generation: who failed, and who only followed.
 /// `ends` in the order of their exit; ends closer than `window` compete by kind of evidence.
-ExitCause first_cause(const std::vector<EndedRank> &ends, Duration window);
+ExitCause first_cause(const std::vector<EndedRank>& ends, Duration window);
 
 /// The rank that ended with 0 first, as the cause of an end at `until`; no reason where none did.
-ExitCause early_exit_cause(const std::vector<EndedRank> &ends, Instant until);
+ExitCause early_exit_cause(const std::vector<EndedRank>& ends, Instant until);
 
 /// True where every rank failed with the same exit code and last line soon after the start.
-bool is_user_error(const Failure &failure);
+bool is_user_error(const Failure& failure);
 
 /// True where one more restart at `now` is within the policy.
-bool within_budget(const RestartAllowance &allowance, Instant now);
+bool within_budget(const RestartAllowance& allowance, Instant now);
 
 /// What to do about a failed generation or a lost attempt.
-Remedy remedy_for(const Failure &failure, const RestartAllowance &allowance, Instant now);
+Remedy remedy_for(const Failure& failure, const RestartAllowance& allowance, Instant now);
 
 } // namespace muster::recovery

@@ -8,13 +8,13 @@
 namespace muster::recovery {
 namespace {
 
-std::int64_t count_since(const RestartAllowance &allowance, Instant since) {
+std::int64_t count_since(const RestartAllowance& allowance, Instant since) {
     return std::count_if(allowance.recent.begin(), allowance.recent.end(),
                          [&](Instant at) { return at > since; });
 }
 
 /// The limit that one more restart would break, as a reason; none where it fits.
-Reason budget_reason(const RestartAllowance &allowance, Instant now) {
+Reason budget_reason(const RestartAllowance& allowance, Instant now) {
     const std::int64_t lately = count_since(allowance, now - budget_window);
     const std::int64_t today = count_since(allowance, now - budget_day);
     Reason reason;
@@ -31,9 +31,9 @@ Reason budget_reason(const RestartAllowance &allowance, Instant now) {
     return reason;
 }
 
-bool any_cannot_execute(const Failure &failure) {
+bool any_cannot_execute(const Failure& failure) {
     return std::any_of(failure.ends.begin(), failure.ends.end(),
-                       [](const EndedRank &end) { return end.exit.cannot_execute; });
+                       [](const EndedRank& end) { return end.exit.cannot_execute; });
 }
 
 Remedy stop(Reason reason) {
@@ -41,7 +41,7 @@ Remedy stop(Reason reason) {
 }
 
 /// A verdict whose detail tells what happened last.
-Remedy stop_because(Reason verdict, const ExitCause &cause) {
+Remedy stop_because(Reason verdict, const ExitCause& cause) {
     verdict.detail = explain(cause.reason);
     return stop(std::move(verdict));
 }
@@ -55,12 +55,12 @@ Duration backoff(std::int64_t failures) {
 
 } // namespace
 
-bool is_user_error(const Failure &failure) {
+bool is_user_error(const Failure& failure) {
     if (failure.stepped || failure.ranks <= 0 || failure.ends.empty()) return false;
     if (failure.lived > user_error_window) return false;
     std::int64_t count = 0;
-    for (const auto &end : failure.ends) {
-        const RankExit &exit = end.exit;
+    for (const auto& end : failure.ends) {
+        const RankExit& exit = end.exit;
         if (!failed(exit)) continue;
         // Signals come from outside or from the machine; so do the other two.
         if (exit.signal != 0 || exit.cannot_execute) return false;
@@ -72,12 +72,12 @@ bool is_user_error(const Failure &failure) {
     return count == failure.ranks;
 }
 
-bool within_budget(const RestartAllowance &allowance, Instant now) {
+bool within_budget(const RestartAllowance& allowance, Instant now) {
     return budget_reason(allowance, now).code == ReasonCode::none;
 }
 
-Remedy remedy_for(const Failure &failure, const RestartAllowance &allowance, Instant now) {
-    const ExitCause &cause = failure.cause;
+Remedy remedy_for(const Failure& failure, const RestartAllowance& allowance, Instant now) {
+    const ExitCause& cause = failure.cause;
     if (any_cannot_execute(failure) || cause.reason.code == ReasonCode::cannot_start)
         return stop(cause.reason);
     if (cause.rank && cause.exit_code == exit_do_not_retry) {

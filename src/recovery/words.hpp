@@ -10,7 +10,7 @@
 namespace muster::recovery {
 
 /// The line that names the error: the traceback's message, else the last line with text.
-std::string last_words(const RankExit &exit);
+std::string last_words(const RankExit& exit);
 
 /// The words of a rank that lost a peer.
 bool speaks_of_peer_loss(std::string_view text);

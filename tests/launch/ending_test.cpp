@@ -216,13 +216,13 @@ struct Alone {
         config.endpoint = "127.0.0.1:1";
         return config;
     }
-    std::vector<LaunchCommand> say(const LaunchEvent &event) {
+    std::vector<LaunchCommand> say(const LaunchEvent& event) {
         now = now + Duration::millis(1);
         return core.step(now, event).commands;
     }
-    template <class Command> static int64_t count(const std::vector<LaunchCommand> &commands) {
+    template <class Command> static int64_t count(const std::vector<LaunchCommand>& commands) {
         return std::count_if(commands.begin(), commands.end(),
-                             [](const auto &c) { return std::holds_alternative<Command>(c); });
+                             [](const auto& c) { return std::holds_alternative<Command>(c); });
     }
 };
 
@@ -282,7 +282,7 @@ MemberBeat beat_of(AttemptNumber attempt, int64_t index) {
 
 TEST(Fence, strangers_are_answered_but_not_heard) {
     Alone alone(2);
-    for (const MemberBeat &beat : {beat_of(2, 1), beat_of(3, 7), beat_of(3, -1), beat_of(3, 0)}) {
+    for (const MemberBeat& beat : {beat_of(2, 1), beat_of(3, 7), beat_of(3, -1), beat_of(3, 0)}) {
         const auto commands = alone.say(MemberAsked{1, beat, Duration::seconds(1)});
         EXPECT_EQ(Alone::count<AnswerMember>(commands), 1);
         EXPECT_EQ(Alone::count<BindPort>(commands), 0);

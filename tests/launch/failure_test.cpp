@@ -54,7 +54,7 @@ TEST(Failure, clocks_that_are_hours_off_do_not_turn_cause_and_consequence) {
     });
     world.run();
     expect_clean(world);
-    const auto &summary = world.summaries().at(0);
+    const auto& summary = world.summaries().at(0);
     EXPECT_EQ(summary.cause->rank, 2);
     const Instant fault = world.launcher(2).started_at[0] + Duration::minutes(2);
     EXPECT_LT((summary.fault_at - fault).whole_millis(), 3);
@@ -76,7 +76,7 @@ TEST(Failure, children_of_dead_ranks_are_gone_before_the_next_generation) {
     expect_clean(world);
     EXPECT_EQ(world.result().outcome, AttemptOutcome::succeeded);
     EXPECT_EQ(world.launcher(1).kills[1], 3);
-    const auto &summary = world.summaries().at(0);
+    const auto& summary = world.summaries().at(0);
     EXPECT_GE(summary.torn_down_at - summary.detected_at, kill_retry * 2);
 }
 
@@ -106,7 +106,7 @@ TEST(Failure, what_survives_sigkill_ends_the_attempt_with_a_name_and_a_number) {
     EXPECT_TRUE(world.all_left());
     EXPECT_TRUE(world.problems.empty());
     EXPECT_EQ(world.result().outcome, AttemptOutcome::failed);
-    const ExitCause &cause = *world.result().cause;
+    const ExitCause& cause = *world.result().cause;
     EXPECT_EQ(cause.reason.code, ReasonCode::teardown_stuck);
     EXPECT_EQ(cause.reason.subject, "n1");
     EXPECT_EQ(cause.reason.have, 2);
@@ -127,7 +127,7 @@ TEST(Failure, ranks_that_ignore_sigterm_get_sigkill_after_a_short_grace) {
     });
     world.run();
     expect_clean(world);
-    const auto &summary = world.summaries().at(0);
+    const auto& summary = world.summaries().at(0);
     EXPECT_GE(summary.torn_down_at - summary.detected_at, failure_grace_max);
     EXPECT_LT(summary.torn_down_at - summary.detected_at, failure_grace_max + Duration::millis(50));
 }
@@ -141,7 +141,7 @@ TEST(Failure, an_early_exit_with_0_is_flagged_after_the_limit) {
     });
     world.run();
     expect_clean(world);
-    const auto &summary = world.summaries().at(0);
+    const auto& summary = world.summaries().at(0);
     EXPECT_EQ(summary.cause->reason.code, ReasonCode::early_exit);
     EXPECT_EQ(summary.cause->rank, 2);
     EXPECT_EQ(summary.cause->reason.have, 600);
@@ -274,11 +274,11 @@ TEST(Failure, steps_that_only_redo_old_work_are_no_progress) {
                     plan.step_time = Duration::millis(100);
                     return plan; // about 49 steps each time, from 0
                 });
-    world.change_order([](LauncherOrder &o) { o.last_step = 400; });
+    world.change_order([](LauncherOrder& o) { o.last_step = 400; });
     world.run();
     expect_clean(world);
     EXPECT_EQ(world.result().cause->reason.code, ReasonCode::no_progress);
-    for (const auto &summary : world.summaries()) {
+    for (const auto& summary : world.summaries()) {
         EXPECT_EQ(summary.caught_up_at, Instant{});
         EXPECT_NE(summary.first_step_at, Instant{});
     }
@@ -295,7 +295,7 @@ TEST(Failure, the_budget_counts_what_the_server_knows_and_own_restarts_once) {
     // The server learns of our restarts and repeats them to us.
     world.at(Duration::seconds(30), [&] {
         world.allowance.recent.push_back(world.now());
-        world.change_order([](LauncherOrder &) {});
+        world.change_order([](LauncherOrder&) {});
     });
     world.run();
     expect_clean(world);

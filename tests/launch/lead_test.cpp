@@ -15,7 +15,7 @@ TEST(Lead, one_launcher_runs_to_success_without_a_server) {
     EXPECT_EQ(world.result().outcome, AttemptOutcome::succeeded);
     EXPECT_EQ(world.exit_code(), 0);
     ASSERT_EQ(world.result().generations.size(), 1u);
-    const auto &summary = world.result().generations[0];
+    const auto& summary = world.result().generations[0];
     EXPECT_FALSE(summary.cause);
     EXPECT_LT(summary.began_at, summary.started_at);
     EXPECT_LT(summary.detected_at, summary.torn_down_at);
@@ -34,11 +34,11 @@ TEST(Lead, three_launchers_meet_and_number_ranks_by_role_and_placement) {
     EXPECT_EQ(world.result().outcome, AttemptOutcome::succeeded);
     for (int64_t i = 0; i < 3; ++i) {
         ASSERT_EQ(world.launcher(i).tables.size(), 1u);
-        const RankTable &table = world.launcher(i).tables[0];
+        const RankTable& table = world.launcher(i).tables[0];
         ASSERT_EQ(table.ranks.size(), 6u);
         EXPECT_EQ(table.master_address, "10.0.0.0");
         for (int64_t rank = 0; rank < 6; ++rank) {
-            const RankRow &row = table.ranks[static_cast<std::size_t>(rank)];
+            const RankRow& row = table.ranks[static_cast<std::size_t>(rank)];
             EXPECT_EQ(row.rank, rank);
             EXPECT_EQ(row.launcher, rank / 2);
             EXPECT_EQ(row.local_rank, rank % 2);
@@ -156,7 +156,7 @@ TEST(Lead, progress_is_the_slowest_rank_and_reaches_the_server) {
     });
     world.run_for(Duration::seconds(10));
     ASSERT_TRUE(world.launcher(0).beat && world.launcher(0).beat->progress);
-    const Progress &progress = *world.launcher(0).beat->progress;
+    const Progress& progress = *world.launcher(0).beat->progress;
     EXPECT_TRUE(progress.reported);
     EXPECT_NEAR(static_cast<double>(progress.step), 48, 4);
     EXPECT_EQ(progress.total, 1000);

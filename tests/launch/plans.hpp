@@ -26,9 +26,9 @@ inline RankPlan fails_after(Duration time, std::int64_t code, std::string words)
     return plan;
 }
 
-inline void expect_clean(World &world) {
+inline void expect_clean(World& world) {
     EXPECT_TRUE(world.all_left());
-    for (const auto &problem : world.problems) ADD_FAILURE() << problem;
+    for (const auto& problem : world.problems) ADD_FAILURE() << problem;
     EXPECT_EQ(world.alive(), 0);
 }
 

@@ -89,13 +89,13 @@ Draw::Draw(std::uint64_t seed) {
     };
 }
 
-std::string explain_problems(const World &world) {
+std::string explain_problems(const World& world) {
     std::string text;
-    for (const auto &problem : world.problems) text += problem + "; ";
+    for (const auto& problem : world.problems) text += problem + "; ";
     return text;
 }
 
-void schedule(World &world, const Draw &draw, Prng &prng) {
+void schedule(World& world, const Draw& draw, Prng& prng) {
     const auto some_time = [&] { return Duration::millis(prng.between(0, 60'000)); };
     if (draw.cancel) world.at(some_time(), [&world] { world.cancel(); });
     if (draw.fence) world.at(some_time(), [&world] { world.fence(); });
@@ -121,10 +121,10 @@ void schedule(World &world, const Draw &draw, Prng &prng) {
     }
 }
 
-void check_summaries(World &world, const Draw &draw) {
+void check_summaries(World& world, const Draw& draw) {
     Instant before;
     const auto summaries = world.summaries();
-    for (const auto &summary : summaries) {
+    for (const auto& summary : summaries) {
         EXPECT_GE(summary.began_at, before);
         EXPECT_LE(summary.began_at, summary.detected_at);
         if (summary.torn_down_at != Instant{}) {
@@ -147,8 +147,8 @@ void check_summaries(World &world, const Draw &draw) {
     EXPECT_EQ(summaries.size(), world.launcher(0).tables.size());
 }
 
-void check_outcome(World &world, const Draw &draw) {
-    const LauncherResult &result = world.result();
+void check_outcome(World& world, const Draw& draw) {
+    const LauncherResult& result = world.result();
     if (draw.disturbed()) {
         if (result.outcome == AttemptOutcome::cancelled) {
             EXPECT_TRUE(draw.cancel);
@@ -178,7 +178,7 @@ struct Tally {
     int64_t causes = 0;
 };
 
-void run_one(std::uint64_t seed, Tally &tally) {
+void run_one(std::uint64_t seed, Tally& tally) {
     SCOPED_TRACE("MUSTER_LAUNCH_SEED=" + std::to_string(seed));
     const Draw draw(seed);
     World world(draw.options, draw.script);
@@ -194,7 +194,7 @@ void run_one(std::uint64_t seed, Tally &tally) {
     if (world.launcher(0).dead) return; // the lead lost its power: nobody speaks for the attempt
     ++tally.outcomes[world.result().outcome];
     tally.restarts += static_cast<int64_t>(world.summaries().size()) - 1;
-    for (const auto &summary : world.summaries())
+    for (const auto& summary : world.summaries())
         tally.causes += summary.cause && summary.cause->rank ? 1 : 0;
     check_summaries(world, draw);
     check_outcome(world, draw);
@@ -202,11 +202,11 @@ void run_one(std::uint64_t seed, Tally &tally) {
 
 TEST(Random, attempts_end_once_and_generations_never_overlap) {
     Tally tally;
-    if (const char *seed = std::getenv("MUSTER_LAUNCH_SEED")) {
+    if (const char* seed = std::getenv("MUSTER_LAUNCH_SEED")) {
         run_one(std::stoull(seed), tally);
         return;
     }
-    const char *asked = std::getenv("MUSTER_LAUNCH_RUNS");
+    const char* asked = std::getenv("MUSTER_LAUNCH_RUNS");
     const std::uint64_t runs = asked ? std::stoull(asked) : runs_default;
     for (std::uint64_t seed = 1; seed <= runs && !HasFailure(); ++seed) run_one(seed, tally);
     const auto enough = static_cast<int64_t>(runs / 100);

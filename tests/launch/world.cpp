@@ -9,7 +9,7 @@ constexpr Duration request_timeout = Duration::millis(300);
 constexpr Duration server_hold = Duration::seconds(5);
 constexpr Duration member_hold = Duration::seconds(1);
 
-AttemptOrder attempt_order(const WorldOptions &options, std::int64_t index) {
+AttemptOrder attempt_order(const WorldOptions& options, std::int64_t index) {
     AttemptOrder order;
     order.workload.raw = {7, 7};
     order.attempt = 3;
@@ -80,7 +80,7 @@ void World::run_for(Duration time) {
     run_until([] { return false; }, time);
     now_ = end;
 }
-void World::run_until(const std::function<bool()> &done, Duration limit) {
+void World::run_until(const std::function<bool()>& done, Duration limit) {
     const Instant end = now_ + limit;
     std::int64_t at_once = 0;
     while (!queue_.empty() && !done()) {
@@ -99,25 +99,25 @@ void World::run_until(const std::function<bool()> &done, Duration limit) {
 
 bool World::all_left() const {
     return std::all_of(launchers_.begin(), launchers_.end(),
-                       [](const Launcher &l) { return l.left || l.dead; });
+                       [](const Launcher& l) { return l.left || l.dead; });
 }
 std::int64_t World::alive() const {
     return std::count_if(processes_.begin(), processes_.end(),
-                         [](const Process &p) { return p.running || p.child; });
+                         [](const Process& p) { return p.running || p.child; });
 }
 
 std::vector<GenerationSummary> World::summaries() {
     std::map<Generation, GenerationSummary> all = acknowledged_;
-    for (const auto &l : launchers_)
+    for (const auto& l : launchers_)
         if (l.left)
-            for (const auto &s : l.left->result.generations) all[s.generation] = s;
+            for (const auto& s : l.left->result.generations) all[s.generation] = s;
     std::vector<GenerationSummary> result;
-    for (auto &[generation, summary] : all) result.push_back(summary);
+    for (auto& [generation, summary] : all) result.push_back(summary);
     return result;
 }
 
 void World::deliver(std::int64_t to, LaunchEvent event) {
-    Launcher &l = launcher(to);
+    Launcher& l = launcher(to);
     if (l.dead) return;
     if (now_ < l.stalled_until) {
         l.stalled.push_back(std::move(event));
@@ -126,7 +126,7 @@ void World::deliver(std::int64_t to, LaunchEvent event) {
     const bool had_left = l.left.has_value();
     auto decision = l.core->step(now_ + l.skew, event);
     l.wake_at = decision.wake_at;
-    for (auto &command : decision.commands) {
+    for (auto& command : decision.commands) {
         if (had_left && !std::holds_alternative<AnswerMember>(command))
             problem("a command after Leave");
         obey(to, command);
@@ -135,7 +135,7 @@ void World::deliver(std::int64_t to, LaunchEvent event) {
 }
 
 void World::arm(std::int64_t i) {
-    Launcher &l = launcher(i);
+    Launcher& l = launcher(i);
     const std::int64_t token = ++l.wake_token;
     if (l.wake_at.is_never() || l.left) return;
     const Instant at = l.wake_at - l.skew;
@@ -144,12 +144,12 @@ void World::arm(std::int64_t i) {
     });
 }
 
-void World::obey(std::int64_t i, LaunchCommand &command) {
-    std::visit([&](const auto &c) { obey(i, c); }, command);
+void World::obey(std::int64_t i, LaunchCommand& command) {
+    std::visit([&](const auto& c) { obey(i, c); }, command);
 }
 
-void World::obey(std::int64_t i, const SendServerBeat &command) {
-    Launcher &l = launcher(i);
+void World::obey(std::int64_t i, const SendServerBeat& command) {
+    Launcher& l = launcher(i);
     if (!l.in_flight.insert({0, command.lane}).second) problem("two beats on a lane to the server");
     const Lane lane = command.lane;
     if (server_down || lost()) {
@@ -160,11 +160,11 @@ void World::obey(std::int64_t i, const SendServerBeat &command) {
         return;
     }
     post(latency(), [this, i, command] {
-        Launcher &from = launcher(i);
+        Launcher& from = launcher(i);
         ++from.server_beats;
         from.beat = command.beat;
         bool changed = false;
-        for (const auto &s : command.beat.closed) {
+        for (const auto& s : command.beat.closed) {
             acknowledged_[s.generation] = s;
             if (s.generation > order_.closed_through) {
                 order_.closed_through = s.generation;
@@ -183,7 +183,7 @@ void World::obey(std::int64_t i, const SendServerBeat &command) {
         }
         held_.push_back(held);
         post(server_hold, [this, held] {
-            const auto it = std::find_if(held_.begin(), held_.end(), [&](const Held &h) {
+            const auto it = std::find_if(held_.begin(), held_.end(), [&](const Held& h) {
                 return h.launcher == held.launcher && h.asked == held.asked;
             });
             if (it == held_.end()) return;
@@ -193,7 +193,7 @@ void World::obey(std::int64_t i, const SendServerBeat &command) {
     });
 }
 
-void World::answer_server(const Held &held) {
+void World::answer_server(const Held& held) {
     LauncherOrder order = order_;
     order.asked = held.asked;
     order.allowance = allowance;
@@ -211,21 +211,21 @@ void World::order_changed() {
     ++order_.revision;
     auto held = std::move(held_);
     held_.clear();
-    for (const auto &h : held) answer_server(h);
+    for (const auto& h : held) answer_server(h);
 }
-void World::change_order(const std::function<void(LauncherOrder &)> &change) {
+void World::change_order(const std::function<void(LauncherOrder&)>& change) {
     change(order_);
     order_changed();
 }
 void World::cancel() {
-    change_order([](LauncherOrder &o) { o.stop = StopKind::cancel; });
+    change_order([](LauncherOrder& o) { o.stop = StopKind::cancel; });
 }
 void World::fence() {
-    change_order([](LauncherOrder &o) { o.fenced = true; });
+    change_order([](LauncherOrder& o) { o.fenced = true; });
 }
 
-void World::obey(std::int64_t i, const SendMemberBeat &command) {
-    Launcher &l = launcher(i);
+void World::obey(std::int64_t i, const SendMemberBeat& command) {
+    Launcher& l = launcher(i);
     ++l.member_beats;
     if (!l.in_flight.insert({1, command.lane}).second) problem("two beats on a lane to the lead");
     const std::int64_t lead = std::stoll(command.endpoint.substr(1));
@@ -259,7 +259,7 @@ void World::obey(std::int64_t i, const SendMemberBeat &command) {
     });
 }
 
-void World::obey(std::int64_t, const AnswerMember &command) {
+void World::obey(std::int64_t, const AnswerMember& command) {
     const auto it = asked_.find(command.reply);
     if (it == asked_.end()) return; // it gave up waiting
     const Asked asked = it->second;
@@ -274,7 +274,7 @@ void World::obey(std::int64_t, const AnswerMember &command) {
     });
 }
 
-void World::obey(std::int64_t i, const BindPort &command) {
+void World::obey(std::int64_t i, const BindPort& command) {
     const bool fails = options_.port_failures-- > 0;
     const std::int64_t port = fails ? 0 : next_port_++;
     post(Duration::micros(100), [this, i, command, port] {
@@ -282,21 +282,21 @@ void World::obey(std::int64_t i, const BindPort &command) {
     });
 }
 
-void World::obey(std::int64_t i, const StartRanks &command) {
-    const RankTable &table = command.table;
-    Launcher &l = launcher(i);
-    for (const auto &p : processes_)
+void World::obey(std::int64_t i, const StartRanks& command) {
+    const RankTable& table = command.table;
+    Launcher& l = launcher(i);
+    for (const auto& p : processes_)
         if ((p.running || p.child) && p.generation != table.generation)
             problem("generation " + std::to_string(table.generation) + " starts beside rank " +
                     std::to_string(p.rank) + " of generation " + std::to_string(p.generation));
-    for (const auto &other : launchers_)
+    for (const auto& other : launchers_)
         if (!other.tables.empty() && other.proved < other.tables.back().generation &&
             other.tables.back().generation < table.generation)
             problem("generation " + std::to_string(table.generation) +
                     " starts without the proof that the former is gone");
     l.tables.push_back(table);
     l.started_at.push_back(now_);
-    for (const auto &row : table.ranks) {
+    for (const auto& row : table.ranks) {
         if (row.launcher != i) continue;
         Process p;
         p.launcher = i;
@@ -321,7 +321,7 @@ void World::obey(std::int64_t i, const StartRanks &command) {
         const Duration ahead = std::min(p.plan.linger, after);
         if (fault)
             post(after - ahead, [this, index] {
-                const Process &gone = processes_[index];
+                const Process& gone = processes_[index];
                 if (gone.running && !gone.told)
                     peers_notice(gone.generation, gone.rank, Duration{});
             });
@@ -334,7 +334,7 @@ void World::obey(std::int64_t i, const StartRanks &command) {
 }
 
 void World::end_rank(std::size_t index, RankExit exit, bool fault) {
-    Process &p = processes_[index];
+    Process& p = processes_[index];
     if (!p.running || launcher(p.launcher).dead) return;
     p.running = false;
     exit.local_rank = p.local_rank;
@@ -365,7 +365,7 @@ void World::fail_rank(std::int64_t rank, std::int64_t signal) {
 /// All other ranks of the generation lose this peer.
 void World::peers_notice(Generation generation, std::int64_t rank, Duration ahead) {
     for (std::size_t i = 0; i < processes_.size(); ++i) {
-        const Process &p = processes_[i];
+        const Process& p = processes_[i];
         if (p.generation != generation || p.rank == rank || !p.running) continue;
         if (p.plan.notices_peer == never) continue;
         RankExit exit;
@@ -375,10 +375,10 @@ void World::peers_notice(Generation generation, std::int64_t rank, Duration ahea
     }
 }
 
-void World::obey(std::int64_t i, const TerminateRanks &command) {
+void World::obey(std::int64_t i, const TerminateRanks& command) {
     ++launcher(i).terms[command.generation];
     for (std::size_t n = 0; n < processes_.size(); ++n) {
-        Process &p = processes_[n];
+        Process& p = processes_[n];
         if (p.launcher != i || p.generation != command.generation || !p.running || p.told) continue;
         p.told = true;
         if (p.plan.dies_after_term == never) continue;
@@ -389,12 +389,12 @@ void World::obey(std::int64_t i, const TerminateRanks &command) {
     }
 }
 
-void World::obey(std::int64_t i, const KillRanks &command) {
-    Launcher &l = launcher(i);
+void World::obey(std::int64_t i, const KillRanks& command) {
+    Launcher& l = launcher(i);
     ++l.kills[command.generation];
     std::int64_t leftover = 0;
     for (std::size_t n = 0; n < processes_.size(); ++n) {
-        Process &p = processes_[n];
+        Process& p = processes_[n];
         if (p.launcher != i || p.generation != command.generation) continue;
         if (options_.plant_blind_kill) continue;
         if (p.plan.survives_kills > 0) {
@@ -415,16 +415,16 @@ void World::obey(std::int64_t i, const KillRanks &command) {
     });
 }
 
-void World::obey(std::int64_t i, const Tell &command) {
+void World::obey(std::int64_t i, const Tell& command) {
     launcher(i).tells.push_back(command.text);
 }
 
-void World::obey(std::int64_t i, const Leave &command) {
-    Launcher &l = launcher(i);
+void World::obey(std::int64_t i, const Leave& command) {
+    Launcher& l = launcher(i);
     if (l.left) problem("left twice");
     l.left = command;
     l.left_at = now_;
-    for (const auto &p : processes_)
+    for (const auto& p : processes_)
         if (p.launcher == i && (p.running || p.child) && command.result.leftover_processes == 0)
             problem("launcher " + std::to_string(i) + " left rank " + std::to_string(p.rank) +
                     " behind without a word");
@@ -434,7 +434,7 @@ void World::tick_progress(std::int64_t i, Generation generation) {
     Duration interval = Duration::minutes(1);
     ProgressRead read{generation, {}};
     bool any = false;
-    for (const auto &p : processes_) {
+    for (const auto& p : processes_) {
         if (p.launcher != i || p.generation != generation) continue;
         any = any || p.running;
         RankProgress progress;
@@ -467,13 +467,13 @@ void World::signal(std::int64_t i, std::int64_t number) {
 }
 
 void World::power_off(std::int64_t i) {
-    Launcher &l = launcher(i);
+    Launcher& l = launcher(i);
     l.dead = true;
-    for (auto &p : processes_)
+    for (auto& p : processes_)
         if (p.launcher == i) p.running = p.child = false;
     l.proved = 1'000'000; // nothing lives on a machine without power
     std::set<Generation> generations;
-    for (const auto &p : processes_)
+    for (const auto& p : processes_)
         if (p.launcher == i) generations.insert(p.generation);
     if (!generations.empty()) {
         const std::int64_t none = -1;
@@ -488,7 +488,7 @@ void World::stall(std::int64_t i, Duration time) {
         launcher(i).stalled.clear();
         // The timer is seen first: the worst order.
         deliver(i, Wake{});
-        for (auto &event : events) deliver(i, std::move(event));
+        for (auto& event : events) deliver(i, std::move(event));
     });
 }
 

@@ -62,7 +62,7 @@ class World {
 
     /// Runs until all launchers have left, or `limit` of virtual time has passed.
     void run(Duration limit = Duration::hours(3));
-    void run_until(const std::function<bool()> &done, Duration limit = Duration::hours(3));
+    void run_until(const std::function<bool()>& done, Duration limit = Duration::hours(3));
     void run_for(Duration time);
     void at(Duration after, std::function<void()> action);
 
@@ -72,7 +72,7 @@ class World {
     void signal(std::int64_t launcher, std::int64_t number);
     void power_off(std::int64_t launcher);
     void stall(std::int64_t launcher, Duration time); // its launcher process is stopped
-    void change_order(const std::function<void(LauncherOrder &)> &change);
+    void change_order(const std::function<void(LauncherOrder&)>& change);
     void fail_rank(std::int64_t rank, std::int64_t signal);
 
     // what was seen
@@ -97,8 +97,8 @@ class World {
         std::int64_t server_beats = 0;
         std::int64_t member_beats = 0;
     };
-    Launcher &launcher(std::int64_t i) { return launchers_[static_cast<std::size_t>(i)]; }
-    const LauncherResult &result() { return launcher(0).left->result; }
+    Launcher& launcher(std::int64_t i) { return launchers_[static_cast<std::size_t>(i)]; }
+    const LauncherResult& result() { return launcher(0).left->result; }
     std::int64_t exit_code() { return launcher(0).left->exit_code; }
     bool all_left() const;
     Instant now() const { return now_; }
@@ -137,17 +137,17 @@ class World {
     void post(Duration after, std::function<void()> action);
     void deliver(std::int64_t to, LaunchEvent event);
     void arm(std::int64_t i);
-    void obey(std::int64_t i, LaunchCommand &command);
-    void obey(std::int64_t i, const SendServerBeat &command);
-    void obey(std::int64_t i, const SendMemberBeat &command);
-    void obey(std::int64_t i, const AnswerMember &command);
-    void obey(std::int64_t i, const BindPort &command);
-    void obey(std::int64_t i, const StartRanks &command);
-    void obey(std::int64_t i, const TerminateRanks &command);
-    void obey(std::int64_t i, const KillRanks &command);
-    void obey(std::int64_t i, const Tell &command);
-    void obey(std::int64_t i, const Leave &command);
-    void answer_server(const Held &held);
+    void obey(std::int64_t i, LaunchCommand& command);
+    void obey(std::int64_t i, const SendServerBeat& command);
+    void obey(std::int64_t i, const SendMemberBeat& command);
+    void obey(std::int64_t i, const AnswerMember& command);
+    void obey(std::int64_t i, const BindPort& command);
+    void obey(std::int64_t i, const StartRanks& command);
+    void obey(std::int64_t i, const TerminateRanks& command);
+    void obey(std::int64_t i, const KillRanks& command);
+    void obey(std::int64_t i, const Tell& command);
+    void obey(std::int64_t i, const Leave& command);
+    void answer_server(const Held& held);
     void order_changed();
     void end_rank(std::size_t process, RankExit exit, bool fault);
     void peers_notice(Generation generation, std::int64_t rank, Duration ahead);
@@ -165,7 +165,7 @@ class World {
         Instant at;
         std::int64_t sequence;
         std::function<void()> action;
-        bool operator<(const Item &o) const {
+        bool operator<(const Item& o) const {
             return std::pair{at, sequence} > std::pair{o.at, o.sequence};
         }
     };

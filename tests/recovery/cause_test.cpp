@@ -10,7 +10,7 @@ namespace {
 constexpr Duration window = Duration::millis(200);
 
 struct Said {
-    const char *words;
+    const char* words;
     Evidence evidence;
 };
 
@@ -43,7 +43,7 @@ TEST(Evidence, words_of_lost_peers) {
         {"RuntimeError: CUDA error: an illegal memory access was encountered", Evidence::own},
         {"KeyError: 'loss'", Evidence::own},
     };
-    for (const auto &[words, evidence] : table) {
+    for (const auto& [words, evidence] : table) {
         EXPECT_EQ(evidence_of(by_traceback(words)), evidence) << words;
         const Evidence without = evidence == Evidence::own ? Evidence::plain : evidence;
         EXPECT_EQ(evidence_of(by_code(1, {words})), without) << words;

@@ -22,7 +22,7 @@ inline RankExit by_code(std::int64_t code, std::vector<std::string> lines = {}) 
     exit.last_lines = std::move(lines);
     return exit;
 }
-inline RankExit by_traceback(const std::string &message, const std::string &before = {}) {
+inline RankExit by_traceback(const std::string& message, const std::string& before = {}) {
     RankExit exit;
     exit.exit_code = 1;
     exit.traceback = before +
