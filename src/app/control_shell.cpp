@@ -1,0 +1,157 @@
+#include "app/control_shell.hpp"
+
+#include "app/random.hpp"
+
+#include <boost/describe/enum_to_string.hpp>
+
+namespace muster::app {
+namespace {
+
+bool is_change(const control::ControlEvent& event) {
+    const auto* asked = std::get_if<control::RequestAsked>(&event);
+    if (asked == nullptr) return false;
+    if (const auto* submit = std::get_if<control::Submit>(&asked->request)) return !submit->dry_run;
+    return std::holds_alternative<control::Cancel>(asked->request) ||
+           std::holds_alternative<control::CordonNode>(asked->request) ||
+           std::holds_alternative<control::UncordonNode>(asked->request);
+}
+
+const char* state_of(const control::NodeRecord& node) {
+    if (node.lost) return "lost";
+    return node.cordons.empty() ? "in_service" : "cordoned";
+}
+
+} // namespace
+
+ControlShell::ControlShell(control::ControlConfig config, control::Ledger ledger,
+                           runtime::Clock& clock, io::SqliteJournal& journal)
+    : core_(std::move(config), std::move(ledger)), clock_(clock), journal_(journal),
+      loop_(core_, *this, *this) {
+    loop_.resume_from(core_.ledger().last_sequence);
+}
+
+void ControlShell::start(api::Rest& rest, api::EventFeed& feed) {
+    rest_ = &rest;
+    feed_ = &feed;
+    running_ = true;
+    thread_ = std::thread([this] { run(); });
+}
+
+void ControlShell::stop() {
+    if (!thread_.joinable()) return;
+    mailbox_.post(Stop{});
+    thread_.join();
+}
+
+Status ControlShell::ask(control::ControlEvent event) {
+    if (!running_.load())
+        return fail(Code::unavailable, "the server is stopping", "try again in a moment");
+    if (is_change(event) && !journal_.accepting())
+        return fail(Code::resource_exhausted,
+                    "the journal cannot be written at the moment, so nothing can be changed",
+                    "is the disk of the state directory full? see the server's log");
+    if (mailbox_.offer(std::move(event))) return ok();
+    return fail(Code::unavailable,
+                "the server has more to do than it can (" + std::to_string(core_mailbox_max) +
+                    " requests wait)",
+                "try again in a moment");
+}
+
+void ControlShell::cancel(std::int64_t reply) {
+    mailbox_.post(control::ControlEvent{control::ReplyCancelled{reply}});
+}
+
+Status ControlShell::count(std::function<void(const api::ClusterCounts&)> take) {
+    if (running_.load() && mailbox_.offer(Count{std::move(take)})) return ok();
+    return fail(Code::unavailable, "the server is stopping or busy", "try again in a moment");
+}
+
+Status ControlShell::ready() {
+    if (!running_.load()) return fail(Code::unavailable, "the core does not run");
+    if (!journal_.accepting())
+        return fail(Code::unavailable, "the journal cannot be written", "see the server's log");
+    return ok();
+}
+
+void ControlShell::draw(std::uint64_t& high, std::uint64_t& low) {
+    high = random_bits();
+    low = random_bits();
+}
+
+void ControlShell::run() {
+    step(control::Begin{});
+    while (!stopping_) {
+        const Instant now = clock_.now();
+        const Duration left =
+            loop_.wake_at().is_never() ? Duration::max() : loop_.wake_at() - now;
+        for (auto& message : mailbox_.take(left)) take(std::move(message));
+        if (loop_.wake_at() <= clock_.now()) step(control::Wake{});
+    }
+    running_ = false;
+    for (auto& message : mailbox_.take(Duration{})) take(std::move(message));
+}
+
+void ControlShell::step(const control::ControlEvent& event) {
+    const auto began = std::chrono::steady_clock::now();
+    loop_.step(clock_.now(), event);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    totals_.step_seconds += took.count();
+    ++totals_.steps;
+}
+
+void ControlShell::take(Message message) {
+    if (const auto* event = std::get_if<control::ControlEvent>(&message)) return step(*event);
+    if (const auto* durable = std::get_if<Durable>(&message)) return take_durable(durable->sequence);
+    if (const auto* count = std::get_if<Count>(&message)) return count->take(counts());
+    stopping_ = true;
+}
+
+void ControlShell::take_durable(Sequence sequence) {
+    std::vector<FactRecord> news;
+    while (!not_durable_.empty() && not_durable_.front().records.back().sequence <= sequence) {
+        auto& batch = not_durable_.front();
+        const std::chrono::duration<double> took =
+            std::chrono::steady_clock::now() - batch.appended;
+        totals_.journal_seconds += took.count();
+        ++totals_.journal_commits;
+        std::move(batch.records.begin(), batch.records.end(), std::back_inserter(news));
+        not_durable_.pop_front();
+    }
+    loop_.durable(sequence);
+    if (!news.empty()) feed_->publish(std::move(news));
+}
+
+void ControlShell::send(control::ControlCommand command) { rest_->answer(std::move(command)); }
+
+void ControlShell::append(std::vector<FactRecord> records) {
+    for (const auto& record : records)
+        if (const auto* closed = std::get_if<GenerationClosed>(&record.fact))
+            if (closed->summary.cause)
+                ++totals_.restarts_by_reason[boost::describe::enum_to_string(
+                    closed->summary.cause->reason.code, "none")];
+    not_durable_.push_back({records, std::chrono::steady_clock::now()});
+    journal_.append(std::move(records));
+}
+
+api::ClusterCounts ControlShell::counts() const {
+    api::ClusterCounts counts = totals_;
+    for (const char* state : {"in_service", "cordoned", "lost"}) counts.nodes_by_state[state] = 0;
+    boost::mp11::mp_for_each<boost::describe::describe_enumerators<WorkloadPhase>>(
+        [&](auto phase) { counts.workloads_by_phase[phase.name] = 0; });
+    const auto& ledger = core_.ledger();
+    for (const auto& [name, node] : ledger.nodes) {
+        ++counts.nodes_by_state[state_of(node)];
+        if (!node.lost) counts.devices += static_cast<std::int64_t>(node.inventory.devices.size());
+        counts.devices_used += static_cast<std::int64_t>(node.holders.size());
+    }
+    for (const auto& [id, workload] : ledger.workloads)
+        ++counts.workloads_by_phase[boost::describe::enum_to_string(workload.phase, "?")];
+    counts.facts = ledger.last_sequence;
+    counts.events_waiting = static_cast<std::int64_t>(mailbox_.waiting());
+    counts.requests_refused = static_cast<std::int64_t>(mailbox_.refused());
+    counts.commands_held = static_cast<std::int64_t>(loop_.held());
+    counts.journal_accepts = journal_.accepting();
+    return counts;
+}
+
+} // namespace muster::app
