@@ -18,7 +18,7 @@ constexpr auto table = std::to_array<Metric>({
     {"muster_workloads", MetricKind::gauge, "phase", "Workloads that the ledger knows, by phase."},
     {"muster_facts_total", MetricKind::counter, "", "Facts of this installation, from its creation."},
     {"muster_restarts_total", MetricKind::counter, "reason",
-     "Generations and attempts that ended and were followed by another, since the server started."},
+     "Generations that ended by a failure, since the server started."},
     {"muster_core_steps_total", MetricKind::counter, "", "Steps of the control plane's core."},
     {"muster_core_step_seconds_total", MetricKind::counter, "", "Time spent in those steps."},
     {"muster_core_events_waiting", MetricKind::gauge, "", "Events in the core's mailbox."},

@@ -3,8 +3,8 @@
 // cannot be written. Labels are bounded: never ranks, jobs or ids. docs/metrics.md is checked against
 // the table.
 
+#include "control/ledger.hpp"
 #include "io/http/server.hpp"
-#include "model/ids.hpp"
 
 #include <array>
 #include <chrono>
@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace muster::api {
 
@@ -34,6 +35,11 @@ struct ClusterCounts {
     double step_seconds = 0; // sum over the core's steps
     std::int64_t steps = 0;
 };
+
+/// Nodes, devices, workloads and facts of a ledger.
+void count_ledger(const control::Ledger& ledger, ClusterCounts& counts);
+/// Failures among new facts.
+void count_restarts(const std::vector<FactRecord>& records, ClusterCounts& counts);
 
 enum class MetricKind { counter, gauge, histogram };
 struct Metric {

@@ -2,8 +2,6 @@
 
 #include "app/random.hpp"
 
-#include <boost/describe/enum_to_string.hpp>
-
 namespace muster::app {
 namespace {
 
@@ -14,11 +12,6 @@ bool is_change(const control::ControlEvent& event) {
     return std::holds_alternative<control::Cancel>(asked->request) ||
            std::holds_alternative<control::CordonNode>(asked->request) ||
            std::holds_alternative<control::UncordonNode>(asked->request);
-}
-
-const char* state_of(const control::NodeRecord& node) {
-    if (node.lost) return "lost";
-    return node.cordons.empty() ? "in_service" : "cordoned";
 }
 
 } // namespace
@@ -124,29 +117,14 @@ void ControlShell::take_durable(Sequence sequence) {
 void ControlShell::send(control::ControlCommand command) { rest_->answer(std::move(command)); }
 
 void ControlShell::append(std::vector<FactRecord> records) {
-    for (const auto& record : records)
-        if (const auto* closed = std::get_if<GenerationClosed>(&record.fact))
-            if (closed->summary.cause)
-                ++totals_.restarts_by_reason[boost::describe::enum_to_string(
-                    closed->summary.cause->reason.code, "none")];
+    api::count_restarts(records, totals_);
     not_durable_.push_back({records, std::chrono::steady_clock::now()});
     journal_.append(std::move(records));
 }
 
 api::ClusterCounts ControlShell::counts() const {
     api::ClusterCounts counts = totals_;
-    for (const char* state : {"in_service", "cordoned", "lost"}) counts.nodes_by_state[state] = 0;
-    boost::mp11::mp_for_each<boost::describe::describe_enumerators<WorkloadPhase>>(
-        [&](auto phase) { counts.workloads_by_phase[phase.name] = 0; });
-    const auto& ledger = core_.ledger();
-    for (const auto& [name, node] : ledger.nodes) {
-        ++counts.nodes_by_state[state_of(node)];
-        if (!node.lost) counts.devices += static_cast<std::int64_t>(node.inventory.devices.size());
-        counts.devices_used += static_cast<std::int64_t>(node.holders.size());
-    }
-    for (const auto& [id, workload] : ledger.workloads)
-        ++counts.workloads_by_phase[boost::describe::enum_to_string(workload.phase, "?")];
-    counts.facts = ledger.last_sequence;
+    api::count_ledger(core_.ledger(), counts);
     counts.events_waiting = static_cast<std::int64_t>(mailbox_.waiting());
     counts.requests_refused = static_cast<std::int64_t>(mailbox_.refused());
     counts.commands_held = static_cast<std::int64_t>(loop_.held());
