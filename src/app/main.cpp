@@ -2,10 +2,8 @@
 
 #include "app/agent.hpp"
 #include "app/launch.hpp"
-#include "app/up.hpp"
-#if __has_include("app/server.hpp")
 #include "app/server.hpp"
-#endif
+#include "app/up.hpp"
 #include "cli/cli.hpp"
 #include "cli/errors.hpp"
 
@@ -15,14 +13,12 @@ using namespace muster;
 
 int finish(const Status& status) { return status ? cli::exit_ok : cli::report_error(status.error()); }
 
-#if __has_include("app/server.hpp")
 int server(const cli::ServerFlags& flags) {
     app::ServerOptions options;
     options.state = flags.state;
     if (!flags.listen.empty()) options.listen = flags.listen;
     return finish(app::run_server(options));
 }
-#endif
 
 int agent(const cli::AgentFlags& flags) {
     app::AgentOptions options;
@@ -64,9 +60,7 @@ int down(const cli::DownFlags& flags) { return finish(app::run_down({flags.state
 
 int main(int argc, char** argv) {
     cli::PartVerbs parts;
-#if __has_include("app/server.hpp")
     parts.server = server;
-#endif
     parts.agent = agent;
     parts.launch = launch;
     parts.up = up;
