@@ -7,7 +7,6 @@
 #include "cli/verbs.hpp"
 
 #include <algorithm>
-#include <csignal>
 
 namespace muster::cli {
 namespace {
@@ -73,8 +72,6 @@ std::vector<Verb> all_verbs() {
 }
 
 int run(std::vector<std::string> arguments, const PartVerbs& parts) {
-    // A reader that goes away ("muster events | head") ends a print, not the process in its middle.
-    std::signal(SIGPIPE, SIG_IGN);
     const std::vector<Verb> verbs = all_verbs();
     std::vector<std::string> words = verb_first(std::move(arguments));
     if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <thread>
 
 namespace muster::cli {
@@ -141,6 +142,7 @@ void Session::logs_loop(Api& api) {
         [&](const std::string& text) {
             screen_.own_line(styled(screen_.err(), Style::yellow, text));
         });
+    const Instant begin = wall_now();
     Duration pace = logs_pace_min;
     std::int64_t attempt = attempt_;
     int empty_after_end = 0;
@@ -156,10 +158,11 @@ void Session::logs_loop(Api& api) {
             pace = logs_pace_min;
             continue;
         }
+        if (std::ferror(stdout)) break; // nobody reads any more
         // A job that is over writes no more: two rounds in a row without news are the end of it.
         if (was_over && ++empty_after_end > 1) break;
         if (!pause_for(pace)) break;
-        pace = std::min(pace * 2, logs_pace_max);
+        pace = std::min(pace * 2, wall_now() - begin < young_max ? logs_pace_first : logs_pace_max);
     }
     reader.close();
     screen_.flush();

@@ -16,7 +16,9 @@ namespace muster::cli {
 
 inline constexpr Duration state_hold = Duration::millis(500);      // how old the live line may be
 inline constexpr Duration logs_pace_min = Duration::millis(20);
+inline constexpr Duration logs_pace_first = Duration::millis(40); // while the job is young
 inline constexpr Duration logs_pace_max = Duration::millis(500);
+inline constexpr Duration young_max = Duration::seconds(10);
 inline constexpr Duration logs_after_end_max = Duration::seconds(10);
 inline constexpr Duration events_after_end_max = Duration::seconds(2);
 

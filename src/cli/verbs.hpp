@@ -40,6 +40,8 @@ std::string verb_help(const Verb& verb);
 void add_common(CLI::App& app, CommonFlags& flags);
 void add_output(CLI::App& app, Output& output);
 void add_watch(CLI::App& app, bool& watch);
+/// For a check of a number: empty, or what is wrong with the text.
+std::string below_limit(const std::string& text, std::int64_t least);
 /// The words behind the flags of a verb that runs a command. False, after having said so, where the
 /// first of them is a flag that does not exist: what stands before `--` or the script is ours.
 bool take_command(const CLI::App& app, std::vector<std::string>& command);

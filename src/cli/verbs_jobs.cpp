@@ -70,7 +70,9 @@ Action declare_logs(CLI::App& app, const PartVerbs&) {
     app.add_option("--rank,--ranks", flags->ranks, "of these ranks only, as 0,2-3")->type_name("RANKS");
     app.add_option("--grep", flags->grep, "only lines that match (extended expression)")
         ->type_name("REGEX");
-    app.add_option("--tail", flags->tail, "only the last lines")->type_name("N")->check(CLI::NonNegativeNumber);
+    app.add_option("--tail", flags->tail, "only the last lines")
+        ->type_name("N")
+        ->check([](const std::string& text) { return below_limit(text, 0); });
     app.add_option("--since", flags->since, "only newer lines: 10m, or 2026-11-30T19:12:34Z")
         ->type_name("WHEN");
     app.add_flag("-t,--times", flags->times, "with the time of each line");

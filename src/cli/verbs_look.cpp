@@ -62,7 +62,7 @@ Action declare_events(CLI::App& app, const PartVerbs&) {
     app.add_option("--after", flags->after, "only those after this sequence number")->type_name("SEQ");
     app.add_option("--limit", flags->limit, "at most so many, the newest (100)")
         ->type_name("N")
-        ->check(CLI::PositiveNumber);
+        ->check([](const std::string& text) { return below_limit(text, 1); });
     app.add_option("--job", flags->job, "of this job only")->type_name("JOB");
     add_output(app, flags->output);
     add_watch(app, flags->watch);

@@ -9,6 +9,7 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <charconv>
 
 namespace muster::cli {
 namespace {
@@ -69,6 +70,14 @@ int run_verb(const Verb& verb, std::vector<std::string> words, const PartVerbs& 
         return report_error({Code::invalid_argument, error.what(),
                              say("{} --help shows what it takes", app.get_name()), {}});
     }
+}
+
+std::string below_limit(const std::string& text, std::int64_t least) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size())
+        return say("\"{}\" is not a whole number", text);
+    return number >= least ? std::string() : say("{} is less than {}", number, least);
 }
 
 bool take_command(const CLI::App& app, std::vector<std::string>& command) {
