@@ -77,7 +77,11 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroups::create(const std::string& n
     for (int i = 0; i < create_tries; ++i) {
         if (auto made = make_cgroup(address.path); !made) return fail(made.error());
         // A sweep that holds the folder will take it: wait for that and make it again.
-        if (const auto lock = lock_cgroup(address.path); lock) return open_group(address);
+        if (auto lock = lock_cgroup(address.path); lock) {
+            auto group = open_group(address);
+            group->keep(std::move(*lock));
+            return group;
+        }
         pause_between_looks();
     }
     return fail(Code::unavailable, "the cgroup " + address.path + " was removed again and again");

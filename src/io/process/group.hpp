@@ -4,7 +4,7 @@
 // outside it. Groups nest: ending one ends those inside it.
 //
 // Life: made by ProcessGroups::create or found again by open_group from its address, which outlives
-// the process that made it. Thread-safe: it holds no state but its address.
+// the process that made it. Thread-safe: it holds no state but its address and, with its maker, a lock.
 
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -47,6 +47,9 @@ class ProcessGroup {
 
     const GroupAddress& address() const { return address_; }
 
+    /// As long as this object lives no sweep removes the group, even while it is empty.
+    void keep(UniqueFd lock) { lock_ = std::move(lock); }
+
     /// Processes that are alive now (zombies are not).
     virtual std::vector<pid_t> members() const = 0;
     /// To every member; stopped ones are continued so that they can take it.
@@ -68,6 +71,7 @@ class ProcessGroup {
 
   private:
     GroupAddress address_;
+    UniqueFd lock_; // on the folder; only of the one who made it
 };
 
 /// Makes groups with the backend that works here.

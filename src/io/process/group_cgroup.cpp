@@ -138,6 +138,12 @@ Result<UniqueFd> lock_cgroup(const std::string& path) {
     if (!fd) return fail(errno_error(errno, "open the cgroup", path));
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
         return fail(errno_error(errno, "lock the cgroup", path));
+    // It may have been removed, and made anew, between the two calls.
+    struct stat locked {};
+    struct stat there {};
+    if (::fstat(fd.get(), &locked) != 0 || ::stat(path.c_str(), &there) != 0 ||
+        locked.st_ino != there.st_ino)
+        return fail(Code::unavailable, "the cgroup " + path + " was removed meanwhile");
     return fd;
 }
 
