@@ -37,7 +37,7 @@ Status admit_agent(CoreState& state, const AgentBeat& beat) {
     const bool new_boot = node == nullptr || node->boot_id != beat.boot_id;
     if (!new_boot) return ok();
     if (!beat.inventory)
-        return fail(Code::failed_precondition, "the node has not told its inventory yet",
+        return fail(Code::unavailable, "the node has not told its inventory yet",
                     "send it with the next beat");
     const Incarnation incarnation = node == nullptr ? 1 : node->incarnation + 1;
     const auto held = node == nullptr ? std::vector<AttemptKey>{} : node->attempts;
