@@ -4,8 +4,11 @@
 #include "io/process/group_backends.hpp"
 #include "io/process/proc.hpp"
 
+#include <climits>
 #include <csignal>
+#include <dirent.h>
 #include <sstream>
+#include <unistd.h>
 
 namespace muster::io {
 
@@ -61,6 +64,18 @@ bool alive(const LauncherPid& launcher) {
     return stat && stat->start_ticks == launcher.start_ticks && !stat->dead();
 }
 
+void remove_pages(const std::string& folder) {
+    DIR* entries = ::opendir(folder.c_str());
+    if (entries == nullptr) return;
+    while (const dirent* entry = ::readdir(entries)) {
+        const std::string_view name = entry->d_name;
+        if (name.starts_with("rank-") || name.starts_with("error-"))
+            ::unlink((folder + "/" + std::string(name)).c_str());
+    }
+    ::closedir(entries);
+    ::rmdir(folder.c_str()); // stays where something else is in it
+}
+
 std::vector<LeftoverProcess> clear_group(const std::string& attempt_dir, Duration limit) {
     const Deadline deadline(limit);
     // The launcher first: it could start more.
@@ -78,8 +93,14 @@ std::vector<LeftoverProcess> clear_group(const std::string& attempt_dir, Duratio
     }
     const auto group = open_group(*address);
     auto left = group->kill_and_verify(Duration::millis(deadline.left_ms()));
-    if (left.empty()) (void)group->remove();
-    return left;
+    if (!left.empty()) return left;
+    (void)group->remove();
+    const std::string pages = attempt_dir + "/" + pages_name;
+    char target[PATH_MAX] = {};
+    const ssize_t size = ::readlink(pages.c_str(), target, sizeof target - 1);
+    remove_pages(size > 0 ? std::string(target, static_cast<std::size_t>(size)) : pages);
+    ::unlink(pages.c_str());
+    return {};
 }
 
 } // namespace muster::io

@@ -13,6 +13,7 @@ namespace muster::io {
 /// Names of the files in an attempt's folder.
 inline constexpr const char* group_file = "group";
 inline constexpr const char* launcher_pid_file = "launcher.pid";
+inline constexpr const char* pages_name = "pages"; // folder of progress pages, or a link to it
 
 /// Written before the first rank starts: three lines, backend, path and mark.
 Status write_group_file(const std::string& attempt_dir, const GroupAddress& address);
@@ -27,6 +28,9 @@ Status write_launcher_pid(const std::string& attempt_dir);
 Result<LauncherPid> read_launcher_pid(const std::string& attempt_dir);
 /// True while that very process lives (a zombie does not).
 bool alive(const LauncherPid& launcher);
+
+/// Unlinks the progress pages in a folder that is ours, and the folder.
+void remove_pages(const std::string& folder);
 
 /// SIGKILL to the launcher named in its pid file, then to everything in the attempt's group; the
 /// group is removed when it is empty. Returns what survived `limit` (empty: verified). Idempotent.
