@@ -17,6 +17,7 @@ namespace muster::app {
 namespace {
 
 constexpr Duration wait_max = Duration::seconds(5); // looked at least this often
+constexpr Duration progress_interval = Duration::millis(250); // pages are looked at
 constexpr std::array handled_signals{SIGCHLD, SIGTERM, SIGINT, SIGHUP};
 
 io::UniqueFd take_over_signals() {
@@ -26,6 +27,16 @@ io::UniqueFd take_over_signals() {
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
     return io::UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+std::string hold_query(Duration hold) {
+    return hold.ns > 0 ? "?hold=" + to_text(hold) : std::string{};
+}
+
+template <class Order>
+Result<Order> decoded(Result<std::string> body) {
+    if (!body) return fail(body.error());
+    return codec::from_json<Order>(*body, codec::UnknownKeys::ignore);
 }
 
 } // namespace
@@ -57,7 +68,7 @@ int Launcher::run() {
     ranks_.emplace(
         setup_, clock_, [this](launch::LaunchEvent event) { mailbox_.push(std::move(event)); },
         std::move(echo));
-    if (const auto opened = ranks_->open(); !opened) {
+    if (const auto opened = open(); !opened) {
         launch::Tell tell{to_text(opened.error())};
         carry_out(tell);
         return EXIT_FAILURE;
@@ -72,14 +83,30 @@ int Launcher::run() {
         for (int i = 0; i < count; ++i)
             if (events[static_cast<std::size_t>(i)].data.fd == signals_.get()) take_signals();
         take_mail();
+        look_at_progress();
         if (!exit_code_ && clock_.now() >= loop_->wake_at()) step(launch::Wake{});
     }
+    if (listener_) listener_->stop(); // answers first, or members would wait in vain
     ranks_->close();
     return *exit_code_;
 }
 
+Status Launcher::open() {
+    if (auto opened = ranks_->open(); !opened) return opened;
+    if (setup_.standalone() || setup_.config.order.placement.nodes.size() < 2) return ok();
+    auto listener = MemberListener::start(
+        {setup_.config.address, setup_.token,
+         [this](launch::LaunchEvent event) { mailbox_.push(std::move(event)); }});
+    if (!listener) return fail(listener.error());
+    listener_ = std::move(*listener);
+    setup_.config.endpoint = listener_->endpoint();
+    return ok();
+}
+
 int Launcher::wait_ms() {
-    const Duration left = std::min(loop_->wake_at() - clock_.now(), wait_max);
+    Instant until = std::min(loop_->wake_at(), clock_.now() + wait_max);
+    if (ranks_->running()) until = std::min(until, progress_at_);
+    const Duration left = until - clock_.now();
     if (left.ns <= 0) return 0;
     return static_cast<int>((left.ns + 999'999) / 1'000'000);
 }
@@ -87,6 +114,13 @@ int Launcher::wait_ms() {
 void Launcher::step(const launch::LaunchEvent& event) {
     if (exit_code_) return;
     loop_->step(clock_.now(), event);
+}
+
+void Launcher::look_at_progress() {
+    const Instant now = clock_.now();
+    if (now < progress_at_) return;
+    progress_at_ = now + progress_interval;
+    if (const auto news = ranks_->read_progress()) step(*news);
 }
 
 void Launcher::take_signals() {
@@ -159,8 +193,44 @@ void Launcher::carry_out(launch::Leave& command) {
     exit_code_ = static_cast<int>(command.exit_code);
 }
 
-void Launcher::carry_out(launch::SendServerBeat&) {}
-void Launcher::carry_out(launch::SendMemberBeat&) {}
-void Launcher::carry_out(launch::AnswerMember&) {}
+BeatLane& Launcher::server_lane(Lane lane) {
+    auto& found = server_lanes_[lane];
+    if (!found)
+        found = std::make_unique<BeatLane>(setup_.token, [this, lane](Result<std::string> body) {
+            auto order = decoded<LauncherOrder>(std::move(body));
+            if (order) mailbox_.push(launch::ServerSaid{lane, std::move(*order)});
+            else mailbox_.push(launch::ServerSilent{lane, order.error()});
+        });
+    return *found;
+}
+
+BeatLane& Launcher::lead_lane(Lane lane) {
+    auto& found = lead_lanes_[lane];
+    if (!found)
+        found = std::make_unique<BeatLane>(setup_.token, [this, lane](Result<std::string> body) {
+            auto order = decoded<MemberOrder>(std::move(body));
+            if (order) mailbox_.push(launch::LeadSaid{lane, std::move(*order)});
+            else mailbox_.push(launch::LeadSilent{lane, order.error()});
+        });
+    return *found;
+}
+
+void Launcher::carry_out(launch::SendServerBeat& command) {
+    const Duration hold = command.lane == Lane::poll ? launch::server_beat_interval : Duration{};
+    server_lane(command.lane)
+        .send({setup_.server, "/v1/launchers:beat" + hold_query(hold),
+               codec::to_json(command.beat, codec::Style::exact), hold});
+}
+
+void Launcher::carry_out(launch::SendMemberBeat& command) {
+    const Duration hold = command.lane == Lane::poll ? launch::member_beat_interval : Duration{};
+    lead_lane(command.lane)
+        .send({"http://" + command.endpoint, "/v1/members:beat" + hold_query(hold),
+               codec::to_json(command.beat, codec::Style::exact), hold});
+}
+
+void Launcher::carry_out(launch::AnswerMember& command) {
+    if (listener_) listener_->answer(command.reply, command.order);
+}
 
 } // namespace muster::app

@@ -4,9 +4,11 @@
 //
 // Life: run() once, on the main thread, before any other thread exists (it blocks signals).
 
+#include "app/beat_lane.hpp"
 #include "app/launch_setup.hpp"
 #include "app/launch_terminal.hpp"
 #include "app/mailbox.hpp"
+#include "app/member_listener.hpp"
 #include "app/rank_set.hpp"
 #include "app/rendezvous_port.hpp"
 #include "io/posix/clock.hpp"
@@ -31,9 +33,13 @@ class Launcher final : public runtime::Outbox<launch::LaunchCommand> {
         void append(std::vector<NoRecord>) override {}
     };
 
+    Status open();
     void step(const launch::LaunchEvent& event);
+    BeatLane& server_lane(Lane lane);
+    BeatLane& lead_lane(Lane lane);
     void take_signals();
     void take_mail();
+    void look_at_progress();
     int wait_ms();
 
     void carry_out(launch::SendServerBeat& command);
@@ -55,8 +61,12 @@ class Launcher final : public runtime::Outbox<launch::LaunchCommand> {
     std::optional<runtime::Loop<launch::LaunchCore>> loop_;
     std::optional<RankSet> ranks_;
     std::map<Generation, RendezvousPort> ports_;
+    std::unique_ptr<MemberListener> listener_;
+    std::map<Lane, std::unique_ptr<BeatLane>> server_lanes_; // made on their first beat
+    std::map<Lane, std::unique_ptr<BeatLane>> lead_lanes_;
     io::UniqueFd epoll_;
     io::UniqueFd signals_;
+    Instant progress_at_;             // next look at the pages
     std::int64_t asked_to_leave_ = 0; // signals so far
     std::optional<int> exit_code_;
 };

@@ -26,7 +26,7 @@ std::string group_name(const launch::LaunchConfig& config) {
 
 } // namespace
 
-RankSet::RankSet(const LaunchSetup& setup, runtime::Clock& clock, PostEvent post, Echo echo)
+RankSet::RankSet(const LaunchSetup& setup, io::SystemClock& clock, PostEvent post, Echo echo)
     : setup_(setup), clock_(clock), post_(std::move(post)), echo_(std::move(echo)),
       library_(find_library()), python_path_(find_python_path()) {}
 
@@ -47,8 +47,23 @@ Status RankSet::open() {
         if (auto wrote = io::write_group_file(setup_.attempt_dir, attempt_group_->address()); !wrote)
             return wrote;
     }
+    open_pages();
     pump_ = std::make_unique<io::LogPump>(clock_);
     return ok();
+}
+
+void RankSet::open_pages() {
+    const std::string name = "muster-" + group_name(setup_.config);
+    const std::string own =
+        setup_.attempt_dir.empty() ? "/tmp/" + name : setup_.attempt_dir + "/" + io::pages_name;
+    page_folder_ = io::page_folder(name, own);
+    if (page_folder_ == own) {
+        (void)io::make_directories(own, 0700);
+    } else if (!setup_.attempt_dir.empty()) {
+        // For clear_group(), should we not come to remove them.
+        (void)::unlink(own.c_str());
+        (void)!::symlink(page_folder_.c_str(), own.c_str());
+    }
 }
 
 io::RankLog& RankSet::log_of(std::int64_t rank) {
@@ -121,6 +136,17 @@ void RankSet::start_rank(const RankTable& table, const RankRow& row, const Envir
     const io::UniqueFd err_end(err[1]);
     io::LogPump::Pipes pipes{io::UniqueFd(out[0]), io::UniqueFd(err[0])};
 
+    Rank rank;
+    rank.row = row;
+    auto page = io::ProgressPage::create(page_folder_ + "/rank-" + std::to_string(row.rank) + "." +
+                                             std::to_string(table.generation),
+                                         table.generation);
+    if (page) {
+        place.progress_page = page->path();
+        rank.page = std::move(*page);
+    }
+    place.error_file = page_folder_ + "/error-" + std::to_string(row.rank) + ".json";
+
     io::SpawnSpec spec;
     for (const auto& role : order.spec.roles)
         if (role.name == row.role) spec.argv = role.command;
@@ -131,8 +157,6 @@ void RankSet::start_rank(const RankTable& table, const RankRow& row, const Envir
     spec.group = group_.get();
     spec.die_with_parent = true;
 
-    Rank rank;
-    rank.row = row;
     io::RankLog& log = log_of(row.rank);
     log.begin(table.generation);
     rank.started_at = clock_.now();
@@ -169,7 +193,11 @@ launch::RankExited RankSet::exit_of(Rank& rank, int exit_code, int signal) {
 
 std::vector<launch::LaunchEvent> RankSet::reap() {
     std::vector<launch::LaunchEvent> events;
-    for (const auto& child : io::reap_all()) {
+    const auto children = io::reap_all();
+    if (children.empty()) return events;
+    // How far a rank came is known before it is known to be gone.
+    if (auto progress = read_progress()) events.push_back(std::move(*progress));
+    for (const auto& child : children) {
         const auto rank = std::find_if(ranks_.begin(), ranks_.end(), [&](const Rank& candidate) {
             return candidate.pid == child.pid && !candidate.ended;
         });
@@ -181,6 +209,21 @@ std::vector<launch::LaunchEvent> RankSet::reap() {
         events.push_back(std::move(event));
     }
     return events;
+}
+
+std::optional<launch::LaunchEvent> RankSet::read_progress() {
+    bool news = false;
+    launch::ProgressRead event{generation_, {}};
+    for (auto& rank : ranks_) {
+        if (rank.page)
+            if (auto read = rank.page->read(rank.row.local_rank, clock_)) {
+                news = news || read != rank.progress;
+                rank.progress = std::move(read);
+            }
+        if (rank.progress) event.ranks.push_back(*rank.progress);
+    }
+    if (!news) return std::nullopt;
+    return event;
 }
 
 void RankSet::terminate(Generation generation) {
@@ -223,6 +266,10 @@ void RankSet::close() {
     if (killer_.joinable()) killer_.join();
     pump_.reset();
     logs_.clear();
+    ranks_.clear(); // with their pages
+    io::remove_pages(page_folder_);
+    if (!setup_.attempt_dir.empty())
+        (void)::unlink((setup_.attempt_dir + "/" + io::pages_name).c_str());
     if (attempt_group_) (void)attempt_group_->remove();
 }
 

@@ -7,9 +7,10 @@
 #include "app/launch_setup.hpp"
 #include "app/rank_environment.hpp"
 #include "io/logs/log_pump.hpp"
+#include "io/page/progress_page.hpp"
+#include "io/posix/clock.hpp"
 #include "io/process/group.hpp"
 #include "io/process/spawn.hpp"
-#include "runtime/ports.hpp"
 
 #include <atomic>
 #include <functional>
@@ -24,7 +25,7 @@ using Echo = std::function<void(std::int64_t rank, io::LogStream, std::string_vi
 
 class RankSet {
   public:
-    RankSet(const LaunchSetup& setup, runtime::Clock& clock, PostEvent post, Echo echo);
+    RankSet(const LaunchSetup& setup, io::SystemClock& clock, PostEvent post, Echo echo);
     ~RankSet();
 
     /// Finds a group backend and makes the attempt's group; before anything else.
@@ -39,6 +40,9 @@ class RankSet {
     void kill_now();
     /// Exits since the last call, in the order they were seen.
     std::vector<launch::LaunchEvent> reap();
+    /// What the ranks' pages say, where one of them has news.
+    std::optional<launch::LaunchEvent> read_progress();
+    bool running() const { return !ranks_.empty(); }
     /// The group of a generation that was verified empty goes back to the kernel.
     void cleared(Generation generation);
     /// Everything is over: gives the groups back.
@@ -49,15 +53,18 @@ class RankSet {
         RankRow row;
         pid_t pid = 0;
         io::UniqueFd pidfd;
+        std::optional<io::ProgressPage> page;
+        std::optional<RankProgress> progress; // newest read
         Instant started_at;
         bool ended = false;
     };
+    void open_pages();
     void start_rank(const RankTable& table, const RankRow& row, const Environment& own);
     launch::RankExited exit_of(Rank& rank, int exit_code, int signal);
     io::RankLog& log_of(std::int64_t rank);
 
     const LaunchSetup& setup_;
-    runtime::Clock& clock_;
+    io::SystemClock& clock_;
     PostEvent post_;
     Echo echo_;
     std::optional<io::ProcessGroups> groups_;
@@ -71,6 +78,7 @@ class RankSet {
     std::thread killer_;
     std::atomic<bool> killing_ = false;
     std::vector<launch::LaunchEvent> failed_starts_;
+    std::string page_folder_;
     std::string library_;
     std::string python_path_;
 };
