@@ -94,6 +94,31 @@ void on_released(CoreState& state, const NodeName& node, const HeldAttempt& held
                                                  {ReasonCode::none, "", 0, 0, ""}});
 }
 
+bool lists(const AgentOrder& order, const AttemptKey& key) {
+    return std::any_of(order.run.begin(), order.run.end(), [&](const AttemptOrder& entry) {
+        return AttemptKey{entry.workload, entry.attempt} == key;
+    });
+}
+
+/// An attempt may end before its order reached the agent. An agent that has obeyed an order without
+/// it and does not hold it never will: the devices are free.
+void release_never_taken(CoreState& state, const AgentBeat& beat, const AgentLive& agent) {
+    const bool up_to_date = agent.last_order && beat.order_revision == agent.revision;
+    if (!up_to_date) return;
+    const auto held = state.ledger.node(beat.node)->attempts;
+    for (const auto& key : held) {
+        const auto* attempt = known_attempt(state, key);
+        const bool reported = std::any_of(
+            beat.held.begin(), beat.held.end(), [&](const HeldAttempt& h) {
+                return AttemptKey{h.workload, h.attempt} == key;
+            });
+        if (attempt == nullptr || attempt->state != AttemptState::ended || reported) continue;
+        if (lists(*agent.last_order, key)) continue;
+        state.emit(actor_node(beat.node), DevicesReleased{key.workload, key.attempt, beat.node,
+                                                          {ReasonCode::none, "", 0, 0, ""}});
+    }
+}
+
 void take_held(CoreState& state, const AgentBeat& beat, AgentLive& agent) {
     std::set<AttemptKey> forget;
     for (const auto& held : beat.held) {
@@ -101,6 +126,7 @@ void take_held(CoreState& state, const AgentBeat& beat, AgentLive& agent) {
         on_released(state, beat.node, held);
         forget.insert({held.workload, held.attempt});
     }
+    release_never_taken(state, beat, agent);
     if (forget != agent.forget) {
         agent.forget = std::move(forget);
         state.live.changed_agents.insert(beat.node);
