@@ -193,10 +193,10 @@ void Launcher::carry_out(launch::Leave& command) {
     exit_code_ = static_cast<int>(command.exit_code);
 }
 
-BeatLane& Launcher::server_lane(Lane lane) {
+LaunchLane& Launcher::server_lane(Lane lane) {
     auto& found = server_lanes_[lane];
     if (!found)
-        found = std::make_unique<BeatLane>(setup_.token, [this, lane](Result<std::string> body) {
+        found = std::make_unique<LaunchLane>(setup_.token, [this, lane](Result<std::string> body) {
             auto order = decoded<LauncherOrder>(std::move(body));
             if (order) mailbox_.push(launch::ServerSaid{lane, std::move(*order)});
             else mailbox_.push(launch::ServerSilent{lane, order.error()});
@@ -204,10 +204,10 @@ BeatLane& Launcher::server_lane(Lane lane) {
     return *found;
 }
 
-BeatLane& Launcher::lead_lane(Lane lane) {
+LaunchLane& Launcher::lead_lane(Lane lane) {
     auto& found = lead_lanes_[lane];
     if (!found)
-        found = std::make_unique<BeatLane>(setup_.token, [this, lane](Result<std::string> body) {
+        found = std::make_unique<LaunchLane>(setup_.token, [this, lane](Result<std::string> body) {
             auto order = decoded<MemberOrder>(std::move(body));
             if (order) mailbox_.push(launch::LeadSaid{lane, std::move(*order)});
             else mailbox_.push(launch::LeadSilent{lane, order.error()});

@@ -4,7 +4,7 @@
 //
 // Life: run() once, on the main thread, before any other thread exists (it blocks signals).
 
-#include "app/beat_lane.hpp"
+#include "app/launch_lane.hpp"
 #include "app/launch_setup.hpp"
 #include "app/launch_terminal.hpp"
 #include "app/mailbox.hpp"
@@ -35,8 +35,8 @@ class Launcher final : public runtime::Outbox<launch::LaunchCommand> {
 
     Status open();
     void step(const launch::LaunchEvent& event);
-    BeatLane& server_lane(Lane lane);
-    BeatLane& lead_lane(Lane lane);
+    LaunchLane& server_lane(Lane lane);
+    LaunchLane& lead_lane(Lane lane);
     void take_signals();
     void take_mail();
     void look_at_progress();
@@ -62,8 +62,8 @@ class Launcher final : public runtime::Outbox<launch::LaunchCommand> {
     std::optional<RankSet> ranks_;
     std::map<Generation, RendezvousPort> ports_;
     std::unique_ptr<MemberListener> listener_;
-    std::map<Lane, std::unique_ptr<BeatLane>> server_lanes_; // made on their first beat
-    std::map<Lane, std::unique_ptr<BeatLane>> lead_lanes_;
+    std::map<Lane, std::unique_ptr<LaunchLane>> server_lanes_; // made on their first beat
+    std::map<Lane, std::unique_ptr<LaunchLane>> lead_lanes_;
     io::UniqueFd epoll_;
     io::UniqueFd signals_;
     Instant progress_at_;             // next look at the pages

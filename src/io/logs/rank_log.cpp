@@ -9,20 +9,13 @@
 namespace muster::io {
 namespace {
 
+/// Keeps about the newest flood_tail_bytes, from the begin of a line where something was cut.
 void keep_newest(std::string& kept, std::string_view bytes) {
-    if (bytes.size() >= flood_tail_bytes) {
-        kept = bytes.substr(bytes.size() - flood_tail_bytes);
-        return;
-    }
     kept.append(bytes);
     // Cut rarely: a move of the whole for every small piece would cost more than the piece.
-    if (kept.size() > 2 * flood_tail_bytes) kept.erase(0, kept.size() - flood_tail_bytes);
-}
-
-/// From the first whole line on.
-std::string_view whole_lines(std::string_view bytes) {
-    const auto end = bytes.find('\n');
-    return end == std::string_view::npos ? bytes : bytes.substr(end + 1);
+    if (kept.size() <= 2 * flood_tail_bytes) return;
+    const auto line_end = kept.find('\n', kept.size() - flood_tail_bytes);
+    kept.erase(0, line_end == std::string::npos ? kept.size() - flood_tail_bytes : line_end + 1);
 }
 
 } // namespace
@@ -107,10 +100,9 @@ void RankLog::leave_flood(Instant now) {
         if (kept->empty()) continue;
         LineSplitter& splitter = stream == LogStream::out ? out_ : err_;
         splitter.finish([&](std::string_view line) { take(stream, line, now); });
-        const auto lines = whole_lines(*kept);
-        dropped_lines_ -= std::count(lines.begin(), lines.end(), '\n');
-        dropped_bytes_ -= static_cast<std::int64_t>(lines.size());
-        splitter.feed(lines, now, [&](std::string_view line) { take(stream, line, now); });
+        dropped_lines_ -= std::count(kept->begin(), kept->end(), '\n');
+        dropped_bytes_ -= static_cast<std::int64_t>(kept->size());
+        splitter.feed(*kept, now, [&](std::string_view line) { take(stream, line, now); });
     }
     if (dropped_bytes_ > 0)
         pending_ += stored_line(LogStream::muster,

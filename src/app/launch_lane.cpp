@@ -1,13 +1,13 @@
-#include "app/beat_lane.hpp"
+#include "app/launch_lane.hpp"
 
 #include <utility>
 
 namespace muster::app {
 
-BeatLane::BeatLane(std::string token, Done done)
+LaunchLane::LaunchLane(std::string token, Done done)
     : token_(std::move(token)), done_(std::move(done)), thread_([this] { run(); }) {}
 
-BeatLane::~BeatLane() {
+LaunchLane::~LaunchLane() {
     {
         const std::lock_guard lock(mutex_);
         stopping_ = true;
@@ -17,18 +17,18 @@ BeatLane::~BeatLane() {
     thread_.join();
 }
 
-void BeatLane::send(BeatRequest request) {
+void LaunchLane::send(LaneRequest request) {
     const std::lock_guard lock(mutex_);
     next_ = std::move(request);
     changed_.notify_all();
 }
 
-void BeatLane::run() {
+void LaunchLane::run() {
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [&] { return stopping_ || next_.has_value(); });
         if (stopping_) return;
-        const BeatRequest request = *std::exchange(next_, std::nullopt);
+        const LaneRequest request = *std::exchange(next_, std::nullopt);
         if (!client_ || client_->url() != request.url) {
             auto made = http::HttpClient::make(request.url, token_);
             if (!made) {
@@ -49,12 +49,12 @@ void BeatLane::run() {
     }
 }
 
-Result<std::string> BeatLane::ask(const BeatRequest& request) {
+Result<std::string> LaunchLane::ask(const LaneRequest& request) {
     http::HttpCall call;
     call.method = "POST";
     call.target = request.target;
     call.body = request.body;
-    call.deadline = request.hold + beat_answer_limit;
+    call.deadline = request.hold + lane_answer_limit;
     auto response = client_->request(call);
     if (!response) return fail(response.error());
     if (response->status != 200) return fail(http::error_of(*response));
