@@ -17,7 +17,8 @@ int server(const cli::ServerFlags& flags) {
     app::ServerOptions options;
     options.state = flags.state;
     if (!flags.listen.empty()) options.listen = flags.listen;
-    return finish(app::run_server(options));
+    const auto ended = app::run_server(options);
+    return ended ? *ended : cli::report_error(ended.error());
 }
 
 int agent(const cli::AgentFlags& flags) {
