@@ -17,8 +17,7 @@ int server(const cli::ServerFlags& flags) {
     app::ServerOptions options;
     options.state = flags.state;
     if (!flags.listen.empty()) options.listen = flags.listen;
-    const auto ended = app::run_server(options);
-    return ended ? *ended : cli::report_error(ended.error());
+    return finish(app::run_server(options));
 }
 
 int agent(const cli::AgentFlags& flags) {
