@@ -4,8 +4,7 @@
  * fails silently into doing nothing: outside Muster every function returns MUSTER_NO_PAGE.
  * Thread-safe. After a fork the child reports nothing (data loader workers are not the rank).
  */
-#ifndef MUSTER_H
-#define MUSTER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -88,6 +87,4 @@ typedef struct muster_page {
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -3,12 +3,12 @@
 #include "base/text.hpp"
 #include "io/posix/fd.hpp"
 #include "io/posix/files.hpp"
-#include "muster.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <muster.h> // lib/: the layout that ranks write
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
