@@ -82,7 +82,7 @@ void AgentCore::on(Instant now, const LauncherStarted& event, Out& out) {
     if (event.pid == 0) {
         on(now,
            LauncherGone{event.key, std::nullopt,
-                        event.error.empty() ? "the launcher could not be started" : event.error},
+                        event.error.empty() ? "could not be started" : event.error},
            out);
         return;
     }
@@ -123,7 +123,7 @@ void AgentCore::on(Instant now, const GroupCleared& event, Out& out) {
     HoldReleased fact{event.key, std::move(watch.result), {}};
     if (!fact.result)
         fact.launcher_error =
-            watch.error.empty() ? "the launcher ended without a result" : std::move(watch.error);
+            watch.error.empty() ? "ended without a result" : std::move(watch.error);
     watches_.erase(event.key);
     record(now, std::move(fact), out);
     news_ = true;
@@ -168,7 +168,7 @@ void AgentCore::clear_those_due(Instant now, Out& out) {
     for (auto& [key, watch] : watches_) {
         if (watch.clearing || now < watch.clear_at) continue;
         if (watch.error.empty())
-            watch.error = "the launcher was killed: it did not leave within its grace";
+            watch.error = "killed: it did not leave within its grace";
         clear_group(key, out);
     }
 }

@@ -54,10 +54,14 @@ std::string last_words(const std::string& attempt_dir) {
 }
 
 std::string how_it_ended(const io::ProcessExit& exit) {
-    if (exit.signal != 0) return "the launcher was killed by signal " + std::to_string(exit.signal);
-    if (exit.exit_code != 0)
-        return "the launcher ended with exit code " + std::to_string(exit.exit_code);
+    if (exit.signal != 0) return "killed by signal " + std::to_string(exit.signal);
+    if (exit.exit_code != 0) return "ended with exit code " + std::to_string(exit.exit_code);
     return {};
+}
+
+/// Killed from outside, it had no time to say why.
+bool has_last_words(const std::optional<io::ProcessExit>& exit) {
+    return exit && exit->signal != SIGKILL && exit->signal != SIGTERM;
 }
 
 /// Processes whose environment names the folder. Only a launcher that has no pid file yet is found
@@ -133,21 +137,20 @@ agent::LauncherStarted Launchers::start(const agent::StartLauncher& command,
     auto started = try_start(command, installation);
     if (started) return *started;
     const AttemptKey key{command.order.workload, command.order.attempt};
-    return agent::LauncherStarted{key, 0, 0,
-                                  "the launcher could not be started: " + to_text(started.error())};
+    return agent::LauncherStarted{key, 0, 0, "could not be started: " + to_text(started.error())};
 }
 
 agent::AgentEvent Launchers::adopt(const agent::AdoptLauncher& command) {
     io::LauncherPid launcher{static_cast<pid_t>(command.pid), command.start_ticks};
     if (command.pid == 0) {
         auto read = io::read_launcher_pid(dir_.attempt_dir(command.key));
-        if (!read) return gone(command.key, "the agent ended before it had started the launcher");
+        if (!read) return gone(command.key, "the agent ended before it had started it", false);
         launcher = *read;
     }
     // The pidfd first: it stays with this process if the pid is reused between the two looks.
     io::UniqueFd pidfd = io::open_pidfd(launcher.pid);
     if (!pidfd || !io::alive(launcher))
-        return gone(command.key, "the launcher ended while no agent watched it");
+        return gone(command.key, "ended while no agent watched it", false);
     running_[command.key] = {std::move(pidfd), false};
     return agent::LauncherStarted{command.key, launcher.pid, launcher.start_ticks, {}};
 }
@@ -175,26 +178,25 @@ std::optional<agent::LauncherGone> Launchers::take_end(const AttemptKey& key) {
     if (at == running_.end()) return std::nullopt;
     pollfd look{at->second.pidfd.get(), POLLIN, 0};
     if (::poll(&look, 1, 0) != 1) return std::nullopt;
-    std::string error = "the launcher ended";
-    if (at->second.child) {
-        const auto exit = io::reap(at->second.pidfd.get(), Duration{});
-        if (exit) error = how_it_ended(*exit);
-    }
+    std::optional<io::ProcessExit> exit;
+    if (at->second.child) exit = io::reap(at->second.pidfd.get(), Duration{});
+    std::string error = exit ? how_it_ended(*exit) : "ended without a result";
     running_.erase(at);
-    return gone(key, std::move(error));
+    return gone(key, std::move(error), has_last_words(exit));
 }
 
-agent::LauncherGone Launchers::gone(const AttemptKey& key, std::string error) const {
+agent::LauncherGone Launchers::gone(const AttemptKey& key, std::string error,
+                                    bool with_last_words) const {
     const std::string folder = dir_.attempt_dir(key);
     const auto text = io::read_file(folder + "/" + result_file, result_bytes_max);
     if (text) {
         auto result = codec::from_json<LauncherResult>(*text, codec::UnknownKeys::ignore);
         if (result) return {key, std::move(*result), {}};
-        error = "the launcher's result cannot be read: " + result.error().message;
-    } else if (const auto words = last_words(folder); !words.empty()) {
-        error += (error.empty() ? "the launcher left no result; its last words: "
-                                : "; its last words: ") +
-                 words;
+        error = "its result cannot be read: " + result.error().message;
+    } else if (with_last_words) {
+        const auto words = last_words(folder);
+        if (error.empty()) error = "ended without a result";
+        if (!words.empty()) error += "; its last words: " + words;
     }
     return {key, std::nullopt, std::move(error)};
 }

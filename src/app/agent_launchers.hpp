@@ -56,7 +56,7 @@ class Launchers {
     };
     Result<agent::LauncherStarted> try_start(const agent::StartLauncher& command,
                                              const InstallationId& installation);
-    agent::LauncherGone gone(const AttemptKey& key, std::string error) const;
+    agent::LauncherGone gone(const AttemptKey& key, std::string error, bool with_last_words) const;
 
     const NodeDir& dir_;
     LauncherContext context_;

@@ -33,7 +33,7 @@ void log_event(std::string_view name, std::initializer_list<LogField> fields) {
     const Instant at{std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()};
     std::string line = to_text(at) + " " + std::string(name);
     for (const auto& [key, value] : fields)
-        line += " " + std::string(key) + "=" + field_text(value);
+        if (!value.empty()) line += " " + std::string(key) + "=" + field_text(value);
     line += "\n";
     (void)!::write(STDERR_FILENO, line.data(), line.size());
 }

@@ -13,7 +13,8 @@ namespace muster::app {
 
 using LogField = std::pair<std::string_view, std::string>;
 
-/// One write, whole lines also from several processes. Values with blanks are quoted. Thread-safe.
+/// One write, whole lines also from several processes. Values with blanks are
+/// quoted, fields without a value left out. Thread-safe.
 void log_event(std::string_view name, std::initializer_list<LogField> fields = {});
 
 } // namespace muster::app
