@@ -138,6 +138,7 @@ class Cluster:
         self.server = None
         self.listen = "127.0.0.1:0"
         self.agents = {}
+        self.children = []
         self.logs = []
 
     # ---- parts
@@ -152,9 +153,11 @@ class Cluster:
         path = os.path.join(self.state, f"{name}.log")
         self.logs.append(path)
         with open(path, "ab") as log:
-            return subprocess.Popen([MUSTER, *words], stdout=log, stderr=subprocess.STDOUT,
-                                    stdin=subprocess.DEVNULL, start_new_session=True,
-                                    env=self.environment(), **options)
+            child = subprocess.Popen([MUSTER, *words], stdout=log, stderr=subprocess.STDOUT,
+                                     stdin=subprocess.DEVNULL, start_new_session=True,
+                                     env=self.environment(), **options)
+        self.children.append(child)
+        return child
 
     def start(self):
         self.start_server()
@@ -297,12 +300,13 @@ class Cluster:
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-            for process in [self.server, *self.agents.values()]:
-                if process:
-                    process.poll()
+            for process in self.children:
+                process.poll()
             return not self.processes()
 
         until(none_left, GONE_LIMIT_S, "the end of the cluster's processes")
+        for child in self.children:
+            child.wait()
         self.remove_groups()
 
     def remove_groups(self):

@@ -121,7 +121,8 @@ class Jobs(ClusterTest):
         shell = ["bash", "-c", f"'{sys.executable}' '{RANK_SCRIPT}' & wait"]
         self.submit("wrapped", ranks=2, command=shell, restarts={"per_ten_minutes": 1, "per_day": 20})
         ranks = self.gang.gather(2)
-        parent = int(open(f"/proc/{ranks[0].pid}/stat", encoding="utf-8").read().rpartition(")")[2].split()[1])
+        with open(f"/proc/{ranks[0].pid}/stat", encoding="utf-8") as file:
+            parent = int(file.read().rpartition(")")[2].split()[1])
         os.kill(parent, signal.SIGKILL)
         again = self.gang.gather(2)
         for rank in ranks.values():
