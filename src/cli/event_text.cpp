@@ -45,13 +45,24 @@ std::string event_line(const Terminal& terminal, const EventView& event, bool wi
 }
 
 bool is_worth_telling(const EventView& event) {
-    return event.type != "WorkloadSubmitted" && event.type != "WorkloadFinished" &&
-           event.type != "DevicesReleased";
+    if (event.type == "WorkloadSubmitted" || event.type == "WorkloadFinished" ||
+        event.type == "DevicesReleased")
+        return false;
+    // An end that is also the job's end is told by the verdict.
+    const bool an_end = event.type == "GenerationClosed" || event.type == "AttemptEnded";
+    return !an_end || event.level == "warning";
 }
 
 std::vector<std::string> cause_lines(const Terminal& terminal, const ExitCause& cause) {
     std::vector<std::string> lines;
+    // The rank at fault in plain words, also where the reason judges the whole job.
     std::string where = explain(cause.reason);
+    if (cause.rank) {
+        Reason of_rank{ReasonCode::rank_failed, std::to_string(*cause.rank), cause.exit_code, 0, {}};
+        if (cause.traceback.empty()) of_rank.detail = cause.reason.detail;
+        if (cause.reason.code == ReasonCode::rank_failed || cause.reason.code == ReasonCode::user_error)
+            where = explain(of_rank);
+    }
     if (!cause.node.empty()) where += say(" (node {})", to_text(cause.node));
     lines.push_back(styled(terminal, Style::bold, say("first cause: {}", where)));
     if (!cause.traceback.empty()) {

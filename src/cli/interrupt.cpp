@@ -30,7 +30,11 @@ int Interrupt::wait() {
     while (true) {
         const int signal = sigwaitinfo(&signals_, nullptr);
         if (signal == done_signal() || (signal < 0 && done_)) return 0;
-        if (signal > 0) return signal;
+        if (signal <= 0) continue;
+        sigset_t again = signals_;
+        sigdelset(&again, done_signal());
+        pthread_sigmask(SIG_UNBLOCK, &again, nullptr);
+        return signal;
     }
 }
 

@@ -215,7 +215,7 @@ Result<WorkloadSpec> spec_from_file(const std::string& path) {
     auto spec = json ? codec::from_json<WorkloadSpec>(*text) : codec::from_yaml<WorkloadSpec>(*text);
     if (!spec) {
         Error error = spec.error();
-        error.message = path + ": " + error.message;
+        error.message = (path == "-" ? say("standard input") : path) + ": " + error.message;
         return fail(std::move(error));
     }
     return checked_spec(std::move(*spec));

@@ -103,7 +103,12 @@ TEST(Cause, ShowsTracebackElseLastLines) {
     EXPECT_EQ(lines[1], "    step 5");
     EXPECT_EQ(lines[2], "    bye");
     EXPECT_EQ(lines[3], "2 other ranks only followed");
+    cause.rank = 1;
+    cause.exit_code = 137;
+    cause.reason.code = ReasonCode::user_error;
+    EXPECT_EQ(cause_lines({}, cause)[0], "first cause: rank 1 was killed by signal 9: ValueError: boom (node n1)");
     cause.traceback = "Traceback (most recent call last):\n  File \"t.py\", line 1\nValueError: boom\n";
+    EXPECT_EQ(cause_lines({}, cause)[0], "first cause: rank 1 was killed by signal 9 (node n1)");
     EXPECT_EQ(cause_lines({}, cause)[3], "    ValueError: boom");
 }
 
