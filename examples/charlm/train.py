@@ -263,7 +263,7 @@ def train(options):
         print(f"{size:,} parameters, {samples.count:,} samples, {world} ranks on {device.type}, "
               f"torch {torch.__version__}, from step {first} to {options.steps}", flush=True)
 
-    began, done = time.monotonic(), 0
+    began = time.monotonic()
     for step in range(first, options.steps):
         indices = range(step * options.batch + rank, (step + 1) * options.batch, world)
         x, y = (t.to(device) for t in samples.batch(indices)) if indices else (None, None)
@@ -275,10 +275,9 @@ def train(options):
         (sum_of_losses * world / (options.batch * options.context)).backward()
         nn.utils.clip_grad_norm_(plain.parameters(), 1.0)
         optimizer.step()
-        done += len(indices)
         loss = sum_of_losses.item() / y.numel()
         if muster:
-            muster.progress(step=step, total=options.steps, loss=loss, samples=done)
+            muster.progress(step=step, total=options.steps, loss=loss, samples=len(indices))
         last = step + 1 == options.steps
         if rank == 0 and (last or step % options.log_every == 0):
             speed = (step + 1 - first) * options.batch / (time.monotonic() - began)
