@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <functional>
+#include <string_view>
 #include <unistd.h>
 
 namespace muster::app {
@@ -34,7 +35,27 @@ constexpr Duration look_every = Duration::millis(20);    // while waiting for ei
 constexpr Duration ask_limit = Duration::seconds(2);
 constexpr Duration agent_end_limit = Duration::seconds(10);
 constexpr Duration server_end_limit = Duration::seconds(20); // it writes a snapshot
+constexpr std::uintmax_t disk_bytes_min = 1024 * 1024;       // below: full
+constexpr std::int64_t slots_max = 4'096;
 constexpr Duration idle_wait = Duration::seconds(60);
+
+/// A child that ends while it starts has said why; on a full disk it could not.
+Error failed_start(const ChildEnd& end) {
+    constexpr std::string_view prefix = "error: ";
+    std::string why =
+        end.last_line.starts_with(prefix) ? end.last_line.substr(prefix.size()) : end.last_line;
+    std::error_code error;
+    const auto space = fs::space(fs::path(end.log).parent_path(), error);
+    if (why.empty() && !error && space.available < disk_bytes_min)
+        return {Code::resource_exhausted,
+                "the " + end.name + " " + end.how + " while it started: the disk of " + end.log +
+                    " is full",
+                "free some space, or take another directory with --state", ""};
+    if (why.empty()) why = "it did not say why";
+    return {Code::failed_precondition,
+            "the " + end.name + " " + end.how + " while it started: " + why,
+            "its whole log is " + end.log, ""};
+}
 
 enum class Waited { done, asked_to_end };
 
@@ -137,10 +158,7 @@ Result<Waited> Cluster::wait_until(const std::function<bool()>& is_so, Duration 
     while (!is_so()) {
         if (clock_.now() >= deadline) return fail(too_late());
         if (wait_for_events(look_every)) return Waited::asked_to_end;
-        for (const auto& end : children_.take_ends())
-            return fail(Code::failed_precondition,
-                        "the " + end.name + " " + end.how + " while it started: " + end.last_line,
-                        "its whole log is " + end.log);
+        for (const auto& end : children_.take_ends()) return fail(failed_start(end));
     }
     return Waited::done;
 }
@@ -309,6 +327,10 @@ Result<UpOptions> checked(UpOptions options) {
         return fail(Code::invalid_argument,
                     std::to_string(options.nodes) + " nodes are not possible",
                     "give 1 to " + std::to_string(nodes_max), "nodes");
+    if (options.slots && (*options.slots < 1 || *options.slots > slots_max))
+        return fail(Code::invalid_argument,
+                    std::to_string(*options.slots) + " slots are not possible",
+                    "give 1 to " + std::to_string(slots_max), "slots");
     std::error_code error;
     options.state = fs::absolute(options.state, error).lexically_normal().string();
     if (options.program.empty()) {
