@@ -78,7 +78,7 @@ TEST(World, TracingDoesNotChangeARun) {
 /// Without faults everything succeeds, the first time.
 TEST(World, QuietWorldsFinishEveryJob) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-        Setup setup = draw_setup(seed);
+        sim::Setup setup = draw_setup(seed);
         setup.faults = Faults{};
         for (auto& job : setup.jobs) {
             job.cancel_at.reset();
