@@ -83,7 +83,7 @@ SYSTEM = re.compile(
     r"|ftw|glob|syslog|getopt|locale|langinfo|immintrin|x86intrin|cpuid)\.h$")
 # (header prefix, where it may stand). "codec/*.cpp" style globs over the path below src/.
 THIRD_PARTY = [
-    ("boost/describe", ["model/", "codec/", "api/*.cpp", "cli/*.cpp"]),
+    ("boost/describe", ["model/", "codec/", "api/*.cpp", "cli/*.cpp", "sim/*.cpp"]),
     ("boost/mp11", ["model/", "codec/", "api/*.cpp", "cli/*.cpp"]),
     ("tl/expected", ["base/"]),
     ("fmt/", ["*.cpp"]),
