@@ -75,7 +75,8 @@ class OnATerminal(ClusterTest):
         self.gang = Gang(self)
 
     def run_job(self, name, ranks=1):
-        terminal = Terminal(self, self.c, "run", "--name", name, "--ranks", str(ranks), "-e", "TEST_GANG",
+        terminal = Terminal(self, self.c, "run", "--name", name, "--ranks", str(ranks), "--restarts", "0", "-e",
+                            "TEST_GANG",
                             "--", RANK_SCRIPT, env=self.gang.env())
         return terminal, self.gang.gather(ranks)
 
