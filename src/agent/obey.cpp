@@ -87,7 +87,11 @@ bool AgentCore::may_start(const AttemptOrder& entry) const {
 }
 
 void AgentCore::read_logs(Instant now, const AgentOrder& order, Out& out) {
-    std::erase_if(logs_asked_, [&](const LogAsked& asked) { return asked.until <= now; });
+    // One that the order has dropped was answered: remembering it would use up the limit.
+    std::erase_if(logs_asked_, [&](const LogAsked& asked) {
+        return asked.until <= now || std::ranges::find(order.log_requests, asked.request) ==
+                                         order.log_requests.end();
+    });
     for (const auto& request : order.log_requests) {
         const bool known = std::ranges::any_of(
             logs_asked_, [&](const LogAsked& asked) { return asked.request == request; });

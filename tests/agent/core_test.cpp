@@ -332,6 +332,21 @@ TEST_F(AgentCoreTest, log_requests_are_read_once_and_answers_dropped_when_answer
     EXPECT_TRUE(last_beat_.log_answers.empty());
 }
 
+TEST_F(AgentCoreTest, any_number_of_log_requests_one_after_the_other_is_read) {
+    for (std::int64_t number = 1; number < 1000; ++number) {
+        LogRequest request;
+        request.request = number;
+        auto asking = order(Lane::poll, {});
+        asking.log_requests.push_back(request);
+        ASSERT_EQ(commands_of<ReadLogs>(answer(Lane::poll, asking)).size(), 1U) << number;
+        LogAnswer reply;
+        reply.request = number;
+        feed(LogsRead{reply});
+        answer(Lane::push, order(Lane::push, {}));
+        answer({}); // the poll that was in flight before: older than what was obeyed
+    }
+}
+
 TEST(AgentLedger, shortest_records_build_the_same_ledger) {
     AgentLedger ledger;
     const auto put = [&](AgentFact fact) {
