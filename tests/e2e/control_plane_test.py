@@ -237,7 +237,7 @@ class Refusals(ClusterTest):
 
     def test_a_full_disk_loses_nothing_that_was_answered(self):
         c = Cluster(nodes=1)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", c.state],
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", c.state],
                           capture_output=True).returncode != 0:
             c.remove()
             self.skipTest("mounting needs root and a machine that allows it")
