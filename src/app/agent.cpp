@@ -304,6 +304,7 @@ Status run_agent(const AgentOptions& options) {
     context.file.token_file = std::filesystem::absolute(options.token_file, error).string();
     context.file.address = *address;
     context.file.node_dir = dir->path();
+    if (!inventory->devices.empty()) context.file.devices = inventory->devices[0].kind;
     agent::AgentConfig config;
     config.node = *node;
     config.boot_id = dir->boot_id();

@@ -90,6 +90,7 @@ Result<LaunchSetup> managed_setup(const std::string& attempt_dir) {
     setup.config.order = order;
     setup.config.address = file->address.empty() ? loopback : file->address;
     setup.node = file->node;
+    setup.devices = file->devices;
     setup.node_dir = file->node_dir;
     setup.log_folder = file->node_dir + "/logs/" + to_text(order.workload);
     setup.attempt_dir = attempt_dir;

@@ -11,6 +11,7 @@ namespace muster::app {
 struct LaunchSetup {
     launch::LaunchConfig config;
     NodeName node;
+    DeviceKind devices = DeviceKind::slot;
     std::string node_dir;       // empty: standalone without logs
     std::string log_folder;     // empty: nothing is stored
     std::string attempt_dir;    // empty: standalone

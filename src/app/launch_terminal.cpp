@@ -36,16 +36,19 @@ void write_all(int fd, std::string_view text) {
 
 LaunchTerminal::LaunchTerminal() : color_(color_wanted()), thread_([this] { run(); }) {}
 
-LaunchTerminal::~LaunchTerminal() {
+LaunchTerminal::~LaunchTerminal() { finish(EXIT_FAILURE); }
+
+void LaunchTerminal::finish(int exit_code) {
+    if (!thread_.joinable()) return;
     std::unique_lock lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
     const bool done = changed_.wait_for(lock, std::chrono::nanoseconds(farewell_limit.ns),
                                         [&] { return idle_ && out_.empty() && err_.empty(); });
     lock.unlock();
-    // A thread inside a blocked write cannot be joined: the process is about to end anyway.
+    // A thread inside a blocked write cannot be joined.
     if (done) thread_.join();
-    else ::_exit(EXIT_FAILURE);
+    else ::_exit(exit_code);
 }
 
 void LaunchTerminal::rank_line(std::int64_t rank, bool to_stderr, std::string_view line,

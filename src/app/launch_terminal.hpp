@@ -2,7 +2,7 @@
 // LaunchTerminal: what a standalone launcher shows. One thread writes, so that a terminal or a pipe
 // that takes nothing never stops the launcher; what does not fit is counted and told.
 //
-// Life: as long as the launcher; the destructor writes what is left, for a bounded time. Thread-safe.
+// Life: as long as the launcher; finish() at its end writes what is left. Thread-safe.
 
 #include "base/time.hpp"
 
@@ -26,8 +26,12 @@ class LaunchTerminal {
     /// A line of Muster's own, to stderr.
     void say(std::string_view line);
 
+    /// Writes what is left. If that takes longer than farewell_limit, because nobody reads, ends the
+    /// process with the code at once.
+    void finish(int exit_code);
+
     static constexpr std::size_t queue_bytes_max = 4U * 1024 * 1024;
-    static constexpr Duration farewell_limit = Duration::seconds(2);
+    static constexpr Duration farewell_limit = Duration::seconds(10);
 
   private:
     void push(std::string line, bool to_stderr);

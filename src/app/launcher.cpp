@@ -88,6 +88,7 @@ int Launcher::run() {
     }
     if (listener_) listener_->stop(); // answers first, or members would wait in vain
     ranks_->close();
+    if (terminal_) terminal_->finish(*exit_code_);
     return *exit_code_;
 }
 

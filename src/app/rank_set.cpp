@@ -124,6 +124,7 @@ void RankSet::start_rank(const RankTable& table, const RankRow& row, const Envir
     place.job = order.name;
     place.node = setup_.node;
     place.launchers = static_cast<std::int64_t>(order.placement.nodes.size());
+    place.gpus = setup_.devices == DeviceKind::gpu;
     place.checkpoint_dir = setup_.checkpoint_dir;
     place.library = library_;
     place.python_path = python_path_;

@@ -18,10 +18,11 @@ struct LaunchFile {
     std::string token_file; // the node's token lies there
     std::string address;    // where peers reach this machine
     std::string node_dir;   // <node dir>/logs/<workload id> takes the ranks' logs
+    DeviceKind devices = DeviceKind::slot; // what the seats' device numbers count
     friend bool operator==(const LaunchFile&, const LaunchFile&) = default;
 };
 MUSTER_DESCRIBE(LaunchFile, installation, incarnation, order, node, server, token_file, address,
-                node_dir)
+                node_dir, devices)
 
 /// How a client finds its server: <state>/client.json, mode 0600, written by the server.
 struct ClientFile {
