@@ -13,6 +13,10 @@ std::string exit_words(std::int64_t code) {
     return "ended with exit code " + std::to_string(code);
 }
 
+std::string devices(std::int64_t number) {
+    return std::to_string(number) + (number == 1 ? " device" : " devices");
+}
+
 } // namespace
 
 std::string explain(const Reason& reason) {
@@ -21,8 +25,12 @@ std::string explain(const Reason& reason) {
     const std::string& subject = reason.subject;
     switch (reason.code) {
     case ReasonCode::none: return "";
-    case ReasonCode::fits: return "needs " + need + " devices, " + have + " were free";
-    case ReasonCode::waiting_for_devices: return "needs " + need + " devices, " + have + " are free";
+    case ReasonCode::fits:
+        return "needs " + devices(reason.need) + ", " + have + (reason.have == 1 ? " was" : " were") +
+               " free";
+    case ReasonCode::waiting_for_devices:
+        return "needs " + devices(reason.need) + ", " + have + (reason.have == 1 ? " is" : " are") +
+               " free";
     case ReasonCode::waiting_for_node_fit:
         return have + " devices are free, but role " + subject + " needs nodes with " + need +
                " free devices each";
@@ -32,7 +40,7 @@ std::string explain(const Reason& reason) {
     case ReasonCode::backing_off:
         return "waits " + need + " s after a failure, " + have + " s have passed";
     case ReasonCode::larger_than_cluster:
-        return "needs " + need + " devices, all nodes together have " + have;
+        return "needs " + devices(reason.need) + ", all nodes together have " + have;
     case ReasonCode::larger_than_nodes:
         return "role " + subject + " needs nodes with " + need +
                " devices each in enough number, the largest node has " + have;
