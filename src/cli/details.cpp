@@ -43,7 +43,7 @@ Fields job_fields(const WorkloadDetail& detail, const Terminal& terminal, Instan
     fields.push_back({say("Restarts"), std::to_string(job.restarts)});
     const auto& progress = job.progress;
     if (progress.reported) {
-        std::string text = progress_cell(job);
+        std::string text = progress_cell(job, now);
         if (progress.total > 0)
             text += say(", step {} of {}", grouped(progress.step + 1), grouped(progress.total));
         if (progress.has_loss) text += say(", loss {}", loss_text(progress.loss));

@@ -40,6 +40,7 @@ class Session {
     void logs_loop(Api& api);
     void events_loop(Api& api);
     void note_state(WorkloadDetail detail);
+    void note_why(Api& api, WorkloadView& job);
     void give_up(const Error& error);
     void wait_until(const bool& flag, Duration limit);
     bool tell_away(Duration& away, const Error& error);
@@ -59,6 +60,8 @@ class Session {
     std::atomic<std::int64_t> attempt_{0};
     std::int64_t tenth_told_ = -1;
     std::string state_told_;
+    Reason why_; // why it waits, as last asked; the state's thread only, as are the three above
+    Instant why_asked_at_;
 };
 
 void Session::note_state(WorkloadDetail detail) {
@@ -111,6 +114,7 @@ void Session::state_loop(Api& api) {
             screen_.own_line(styled(screen_.err(), Style::green,
                                     say("the server answers again, after {}", duration_for_people(away))));
         away = {};
+        note_why(api, detail->workload);
         note_state(std::move(*detail));
     }
     if (over_) {
@@ -118,6 +122,17 @@ void Session::state_loop(Api& api) {
         if (options_.events_after) wait_until(events_done_, events_after_end_max);
     }
     interrupt_->done();
+}
+
+/// A job in the queue says of itself only that it was submitted; why it waits is asked for.
+void Session::note_why(Api& api, WorkloadView& job) {
+    if (!options_.live || job.phase != WorkloadPhase::queued) return;
+    if (wall_now() - why_asked_at_ >= why_every) {
+        why_asked_at_ = wall_now();
+        if (auto why = api.get<WhyView>(job_path(id_, "/why")); why && !why->items.empty())
+            why_ = why->items.front().reason;
+    }
+    if (why_.code != ReasonCode::none) job.reason = why_;
 }
 
 void Session::wait_until(const bool& flag, Duration limit) {
@@ -137,7 +152,8 @@ void Session::logs_loop(Api& api) {
     LogReader reader(
         api, std::move(query),
         [&](const LogLine& line) {
-            if (!filter || filter->matches(line.text)) screen_.job_line(printer.print(line));
+            if (filter && !filter->matches(line.text)) return;
+            if (const auto text = printer.print(line)) screen_.job_line(*text);
         },
         [&](const std::string& text) {
             screen_.own_line(styled(screen_.err(), Style::yellow, text));

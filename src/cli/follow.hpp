@@ -15,6 +15,7 @@
 namespace muster::cli {
 
 inline constexpr Duration state_hold = Duration::millis(500);      // how old the live line may be
+inline constexpr Duration why_every = Duration::seconds(2);        // asked again while it waits
 inline constexpr Duration logs_pace_min = Duration::millis(20);
 inline constexpr Duration logs_pace_first = Duration::millis(40); // while the job is young
 inline constexpr Duration logs_pace_max = Duration::millis(500);

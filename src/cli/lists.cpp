@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::int64_t page_size = 500;
 constexpr std::size_t items_max = 200'000;
+constexpr std::size_t why_max = 32; // jobs of one list that are asked why they wait
 
 /// All pages of a list.
 template <class Page>
@@ -65,7 +66,7 @@ std::string job_table(const std::vector<WorkloadView>& jobs, Output output, cons
         std::vector<std::string> row = {
             to_text(job.name),
             styled(terminal, state_style(job), state_word(job)),
-            progress_cell(job),
+            progress_cell(job, wall_now()),
             job.progress.has_loss ? loss_text(job.progress.loss) : "",
             job.phase == WorkloadPhase::running ? eta_text(job.progress.eta) : "",
             std::to_string(job.ranks),
@@ -116,6 +117,17 @@ std::string node_table(const std::vector<NodeView>& nodes, Output output, const 
     return fit_table(columns, rows, wide ? 0 : terminal.width);
 }
 
+/// A job in the queue says of itself only that it was submitted; the first ones are asked why.
+void add_why(Api& api, std::vector<WorkloadView>& jobs) {
+    std::size_t asked = 0;
+    for (auto& job : jobs) {
+        if (job.phase != WorkloadPhase::queued || asked++ >= why_max) continue;
+        if (auto why = api.get<WhyView>(job_path(to_text(job.id), "/why")); why && !why->items.empty())
+            job.reason = why->items.front().reason;
+    }
+}
+void add_why(Api&, std::vector<NodeView>&) {}
+
 struct ListTexts {
     std::string_view empty; // what to say to a person where there is nothing
 };
@@ -129,6 +141,7 @@ int show_list(const ListFlags& flags, const std::string& target, ListTexts texts
         if (flags.output == Output::name) return names_of(*items);
         Terminal terminal = look_at_terminal(1, flags.common.no_color);
         terminal.width = width;
+        add_why(api, *items);
         if (items->empty()) return std::string(translated(texts.empty)) + "\n";
         return table(*items, flags.output, terminal);
     };

@@ -7,6 +7,11 @@
 #include <array>
 
 namespace muster::cli {
+namespace {
+
+constexpr std::size_t notices_max = 1'000; // remembered of one generation
+
+} // namespace
 
 LogReader::LogReader(Api& api, LogQuery query, Sink sink, Notice notice)
     : api_(api), query_(std::move(query)), sink_(std::move(sink)), notice_(std::move(notice)),
@@ -103,24 +108,23 @@ bool looks_like_error(std::string_view text) {
     return std::any_of(kinds.begin(), kinds.end(), [&](auto kind) { return word.ends_with(kind); });
 }
 
-std::string LogPrinter::print(const LogLine& line) {
+std::optional<std::string> LogPrinter::print(const LogLine& line) {
+    if (line.attempt != shown_.attempt || line.generation != shown_.generation)
+        shown_ = {line.attempt, line.generation, false, {}};
+    const bool notice = line.source == LogSource::muster;
+    if (notice && shown_.notices.size() < notices_max && !shown_.notices.insert(line.text).second)
+        return std::nullopt;
     const std::string number = std::to_string(line.rank);
     std::string prefix = "[" + number + "]";
     if (static_cast<int>(number.size()) < look_.rank_digits)
         prefix.append(static_cast<std::size_t>(look_.rank_digits) - number.size(), ' ');
     std::string text;
-    if (look_.times)
-        text = styled(look_.terminal, Style::dim, to_text(line.at)) + " ";
+    if (look_.times) text = styled(look_.terminal, Style::dim, to_text(line.at)) + " ";
     text += styled_rank(look_.terminal, line.rank, prefix) + " ";
-    std::string said = printable(line.text, look_.terminal.colour);
-    if (line.source == LogSource::muster)
-        return text + styled(look_.terminal, Style::yellow, say("muster: ") + said);
-    const bool first_error =
-        (line.attempt != error_attempt_ || line.generation != error_generation_) &&
-        looks_like_error(line.text);
-    if (!first_error) return text + said;
-    error_attempt_ = line.attempt;
-    error_generation_ = line.generation;
+    const std::string said = printable(line.text, look_.terminal.colour);
+    if (notice) return text + styled(look_.terminal, Style::yellow, say("muster: ") + said);
+    if (shown_.error || !looks_like_error(line.text)) return text + said;
+    shown_.error = true;
     return text + styled(look_.terminal, Style::red, said);
 }
 

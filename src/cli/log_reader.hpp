@@ -7,6 +7,8 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,7 +63,8 @@ class LogReader {
     bool told_skipped_ = false;
 };
 
-/// Prints merged lines with their ranks; the first error and Muster's notices stand out.
+/// Prints merged lines with their ranks; the first error and Muster's notices stand out. A notice that
+/// every rank's log holds is shown once.
 class LogPrinter {
   public:
     struct Look {
@@ -70,12 +73,18 @@ class LogPrinter {
         bool times = false;
     };
     explicit LogPrinter(Look look) : look_(std::move(look)) {}
-    std::string print(const LogLine& line);
+    /// Absent for a notice that was shown already.
+    std::optional<std::string> print(const LogLine& line);
 
   private:
+    struct Shown {
+        std::int64_t attempt = -1;
+        std::int64_t generation = -1;
+        bool error = false;
+        std::set<std::string> notices;
+    };
     Look look_;
-    std::int64_t error_generation_ = -1; // whose first error was shown
-    std::int64_t error_attempt_ = -1;
+    Shown shown_; // of the newest generation
 };
 
 /// A line with which a traceback or a crash begins.

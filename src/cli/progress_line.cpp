@@ -26,6 +26,11 @@ std::string bar(std::int64_t percent) {
     return text + "]";
 }
 
+bool is_silent(const WorkloadView& job, Instant now) {
+    return !job.progress.reported && job.phase == WorkloadPhase::running &&
+           job.condition == WorkloadCondition::training && now - job.started_at >= silent_start;
+}
+
 void add_progress(std::vector<std::string>& parts, const Progress& progress, bool with_bar) {
     const std::int64_t percent = percent_of(progress);
     if (percent >= 0) {
@@ -88,8 +93,7 @@ std::string progress_line(const Terminal& terminal, const WorkloadView& job, Ins
         if (const auto why = explain(job.reason); !why.empty()) parts.push_back(why);
     } else {
         add_progress(parts, job.progress, terminal.width >= bar_from_width);
-        const bool training = job.condition == WorkloadCondition::training;
-        if (!job.progress.reported && training) parts.push_back(say("progress not reported"));
+        if (is_silent(job, now)) parts.push_back(say("progress not reported"));
     }
     if (job.restarts > 0) parts.push_back(counted(job.restarts, "restart", "restarts"));
     std::string line;
@@ -97,11 +101,8 @@ std::string progress_line(const Terminal& terminal, const WorkloadView& job, Ins
     return terminal.width > 0 ? fitted(line, terminal.width - 1) : line;
 }
 
-std::string progress_cell(const WorkloadView& job) {
-    if (!job.progress.reported) {
-        const bool runs = job.phase == WorkloadPhase::running;
-        return runs && job.condition == WorkloadCondition::training ? say("not reported") : "";
-    }
+std::string progress_cell(const WorkloadView& job, Instant now) {
+    if (!job.progress.reported) return is_silent(job, now) ? say("not reported") : "";
     if (const auto percent = percent_of(job.progress); percent >= 0)
         return fmt::format("{} %", percent);
     return job.progress.step < 0 ? "" : say("step {}", grouped(job.progress.step + 1));

@@ -12,8 +12,11 @@ namespace muster::cli {
 /// the terminal's width; on a wide terminal with a bar. `now` is for the time in a queue.
 std::string progress_line(const Terminal& terminal, const WorkloadView& job, Instant now);
 
+/// From its start on, a job may stay silent so long before it is said that nothing is reported.
+inline constexpr Duration silent_start = Duration::seconds(60);
+
 /// "42 %", "step 12", "not reported", or empty before it runs.
-std::string progress_cell(const WorkloadView& job);
+std::string progress_cell(const WorkloadView& job, Instant now);
 /// The condition while it runs, else the phase.
 std::string state_word(const WorkloadView& job);
 Style state_style(const WorkloadView& job);

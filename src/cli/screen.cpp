@@ -25,8 +25,7 @@ void Screen::erase() {
 
 void Screen::draw() {
     if (!err_.tty || live_.empty()) return;
-    put(stderr, "\r\x1b[K");
-    put(stderr, live_);
+    put(stderr, "\r\x1b[K" + live_);
     std::fflush(stderr);
     drawn_ = true;
 }
@@ -37,8 +36,7 @@ void Screen::job_line(std::string_view text) {
         erase();
         std::fflush(stderr);
     }
-    put(stdout, text);
-    put(stdout, "\n");
+    put(stdout, std::string(text) + "\n");
     if (!err_.tty || !out_.tty) return; // the caller flushes
     std::fflush(stdout);
     draw();
@@ -48,8 +46,7 @@ void Screen::own_line(std::string_view text) {
     const std::scoped_lock lock(mutex_);
     std::fflush(stdout);
     erase();
-    put(stderr, text);
-    put(stderr, "\n");
+    put(stderr, std::string(text) + "\n"); // one write: other processes may write here, too
     std::fflush(stderr);
     draw();
 }

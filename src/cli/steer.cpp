@@ -53,7 +53,8 @@ int read_logs_once(Api& api, const LogsFlags& flags, FollowOptions options,
         api,
         {.job = options.job, .ranks = options.ranks, .tail = options.tail, .since = options.since},
         [&](const LogLine& line) {
-            if (filter->matches(line.text)) std::puts(printer.print(line).c_str());
+            if (!filter->matches(line.text)) return;
+            if (const auto text = printer.print(line)) std::puts(text->c_str());
         },
         [&](const std::string& text) {
             whole = false;

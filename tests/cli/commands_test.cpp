@@ -212,6 +212,17 @@ TEST_F(Commands, ListsInEveryForm) {
     EXPECT_NE(muster({"jobs", "-o", "wide"}).out.find(to_text(id)), std::string::npos);
 }
 
+TEST_F(Commands, JobsInTheQueueSayWhyTheyWait) {
+    control::WorkloadPage page;
+    page.items = {job(WorkloadPhase::queued).workload};
+    page.items[0].reason.code = ReasonCode::submitted;
+    server.answers("GET /v1/workloads", page);
+    WhyView why;
+    why.items.push_back({{ReasonCode::waiting_for_devices, "", 1, 8, ""}, "", ""});
+    server.answers("GET " + path_of("/why"), why);
+    EXPECT_NE(muster({"jobs"}).out.find("needs 8 devices, 1 is free"), std::string::npos);
+}
+
 TEST_F(Commands, NodesAreCordonedWithAReason) {
     NodeView node;
     node.name.text = "n1";

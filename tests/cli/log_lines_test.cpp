@@ -156,10 +156,10 @@ TEST(LogPrinter, OnlyTheFirstErrorOfAGenerationIsRed) {
     LogPrinter printer({.terminal = {.tty = true, .colour = true, .width = 80}, .rank_digits = 2});
     LogLine line{.rank = 1, .at = {}, .attempt = 1, .generation = 1, .source = LogSource::err,
                  .text = "RuntimeError: boom"};
-    EXPECT_NE(printer.print(line).find("\x1b[31mRuntimeError: boom"), std::string::npos);
-    EXPECT_EQ(printer.print(line).find("\x1b[31m"), std::string::npos);
+    EXPECT_NE(printer.print(line)->find("\x1b[31mRuntimeError: boom"), std::string::npos);
+    EXPECT_EQ(printer.print(line)->find("\x1b[31m"), std::string::npos);
     line.generation = 2;
-    EXPECT_NE(printer.print(line).find("\x1b[31m"), std::string::npos);
+    EXPECT_NE(printer.print(line)->find("\x1b[31m"), std::string::npos);
 }
 
 TEST(LogPrinter, PlainWithoutATerminal) {
@@ -171,6 +171,10 @@ TEST(LogPrinter, PlainWithoutATerminal) {
     line.text = "killed";
     line.rank = 10;
     EXPECT_EQ(printer.print(line), "[10] muster: killed");
+    line.rank = 11;
+    EXPECT_EQ(printer.print(line), std::nullopt); // the same notice of another rank
+    line.generation = 2;
+    EXPECT_EQ(printer.print(line), "[11] muster: killed");
 }
 
 TEST(Errors, LookLikeErrors) {

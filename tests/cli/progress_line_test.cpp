@@ -65,8 +65,11 @@ TEST(ProgressLine, SaysWhyItWaits) {
 TEST(ProgressLine, SaysThatNothingIsReported) {
     WorkloadView job = training();
     job.progress = {};
+    job.started_at = now - Duration::seconds(59); // importing, compiling: too early to say
+    EXPECT_EQ(progress_line(pipe, job, now), "charlm  training");
+    job.started_at = now - Duration::seconds(60);
     EXPECT_EQ(progress_line(pipe, job, now), "charlm  training  progress not reported");
-    EXPECT_EQ(progress_cell(job), "not reported");
+    EXPECT_EQ(progress_cell(job, now), "not reported");
 }
 
 TEST(ProgressLine, StepsWithoutATotalAndOddNumbers) {
@@ -77,7 +80,7 @@ TEST(ProgressLine, StepsWithoutATotalAndOddNumbers) {
     job.progress.samples_per_second = std::numeric_limits<double>::infinity();
     EXPECT_EQ(progress_line(pipe, job, now), "charlm  training  step 420  loss NaN  ? samples/s");
     job.progress.total = 10; // more steps than announced
-    EXPECT_EQ(progress_cell(job), "100 %");
+    EXPECT_EQ(progress_cell(job, now), "100 %");
 }
 
 TEST(Numbers, ForPeople) {
