@@ -5,7 +5,6 @@
 #include "app/agent_launchers.hpp"
 #include "app/agent_node_dir.hpp"
 #include "app/local_address.hpp"
-#include "app/log.hpp"
 #include "app/mailbox.hpp"
 #include "app/random.hpp"
 #include "app/signals.hpp"
@@ -13,6 +12,7 @@
 #include "io/logs/log_reader.hpp"
 #include "io/posix/clock.hpp"
 #include "io/posix/files.hpp"
+#include "io/posix/log.hpp"
 #include "io/posix/sampler.hpp"
 #include "model/spec.hpp"
 #include "runtime/loop.hpp"
@@ -126,17 +126,17 @@ void AgentShell::flush_journal() {
         const auto written = journal_.flush();
         if (!written) {
             if (next_flush_.is_never())
-                log_event("journal_waits", {{"error", to_text(written.error())}});
+                io::log_event("journal_waits", {{"error", to_text(written.error())}});
             next_flush_ = clock_.now() + journal_retry;
             return;
         }
-        if (!next_flush_.is_never()) log_event("journal_writes_again");
+        if (!next_flush_.is_never()) io::log_event("journal_writes_again");
         next_flush_ = Instant::never();
         loop_.durable(*written);
     }
     if (loop_.held() == 0 && !journal_.pending())
         if (auto shortened = journal_.shorten_if_long(core_.ledger()); !shortened)
-            log_event("journal_not_shortened", {{"error", to_text(shortened.error())}});
+            io::log_event("journal_not_shortened", {{"error", to_text(shortened.error())}});
 }
 
 void AgentShell::take_events() {
@@ -159,7 +159,7 @@ void AgentShell::wait_for_something() {
     const timespec limit{wait.ns / 1'000'000'000, wait.ns % 1'000'000'000};
     if (::ppoll(polled.data(), polled.size(), &limit, nullptr) <= 0) return;
     if (const int signal = take_signal(signals_); signal != 0) {
-        log_event("agent_leaves", {{"signal", std::to_string(signal)}});
+        io::log_event("agent_leaves", {{"signal", std::to_string(signal)}});
         outcome_ = ok();
         return;
     }
@@ -172,7 +172,7 @@ void AgentShell::take_ends(const std::vector<pollfd>& polled,
         if (polled[i + 2].revents == 0) continue;
         const auto gone = launchers_.take_end(watched[i].key);
         if (!gone) continue;
-        log_event("launcher_gone", {{"workload", to_text(gone->key.workload)},
+        io::log_event("launcher_gone", {{"workload", to_text(gone->key.workload)},
                                     {"attempt", std::to_string(gone->key.attempt)},
                                     {"result", gone->result ? "yes" : "no"},
                                     {"error", gone->error}});
@@ -210,16 +210,16 @@ void AgentShell::note_contact(const agent::AgentEvent& event) {
     const auto* failed = std::get_if<agent::BeatFailed>(&event);
     if (failed != nullptr && !server_away_) {
         server_away_ = true;
-        log_event("server_away", {{"error", to_text(failed->error)}});
+        io::log_event("server_away", {{"error", to_text(failed->error)}});
     } else if (server_away_ && std::holds_alternative<agent::OrderArrived>(event)) {
         server_away_ = false;
-        log_event("server_back");
+        io::log_event("server_back");
     }
 }
 
 void AgentShell::carry_out(const agent::StartLauncher& command) {
     const auto started = launchers_.start(command, core_.ledger().installation);
-    log_event(started.pid != 0 ? "launcher_started" : "launcher_not_started",
+    io::log_event(started.pid != 0 ? "launcher_started" : "launcher_not_started",
               {{"job", command.order.name.text},
                {"workload", to_text(started.key.workload)},
                {"attempt", std::to_string(started.key.attempt)},
@@ -230,7 +230,7 @@ void AgentShell::carry_out(const agent::StartLauncher& command) {
 
 void AgentShell::carry_out(const agent::AdoptLauncher& command) {
     const auto event = launchers_.adopt(command);
-    log_event(std::holds_alternative<agent::LauncherStarted>(event) ? "launcher_adopted"
+    io::log_event(std::holds_alternative<agent::LauncherStarted>(event) ? "launcher_adopted"
                                                                     : "launcher_not_found",
               {{"workload", to_text(command.key.workload)},
                {"attempt", std::to_string(command.key.attempt)}});
@@ -238,7 +238,7 @@ void AgentShell::carry_out(const agent::AdoptLauncher& command) {
 }
 
 void AgentShell::carry_out(const agent::AskLauncherToLeave& command) {
-    log_event("launcher_asked_to_leave", {{"workload", to_text(command.key.workload)},
+    io::log_event("launcher_asked_to_leave", {{"workload", to_text(command.key.workload)},
                                           {"attempt", std::to_string(command.key.attempt)}});
     launchers_.ask_to_leave(command.key);
 }
@@ -261,7 +261,7 @@ Result<Inventory> take_inventory(const AgentOptions& options) {
                     "give 1 to " + std::to_string(slots_max), "slots");
     if (!options.slots) {
         auto found = io::find_nvidia_devices();
-        log_event("devices_found",
+        io::log_event("devices_found",
                   {{"gpus", std::to_string(found.devices.size())}, {"note", found.note}});
         inventory.devices = std::move(found.devices);
     }
@@ -310,7 +310,7 @@ Status run_agent(const AgentOptions& options) {
     config.boot_id = dir->boot_id();
     config.session = random_id<AgentSessionTag>();
     config.inventory = std::move(*inventory);
-    log_event("agent_starts", {{"node", node->text},
+    io::log_event("agent_starts", {{"node", node->text},
                                {"server", options.server},
                                {"devices", std::to_string(config.inventory.devices.size())},
                                {"held", std::to_string(opened->ledger.holds.size())}});

@@ -1,8 +1,8 @@
 #include "app/agent_launchers.hpp"
 
-#include "app/log.hpp"
 #include "codec/json.hpp"
 #include "io/posix/files.hpp"
+#include "io/posix/log.hpp"
 #include "io/process/clear_group.hpp"
 #include "io/process/proc.hpp"
 #include "io/process/reap.hpp"
@@ -91,7 +91,7 @@ std::int64_t clear_attempt(const std::string& attempt_dir, Duration limit) {
     }
     const auto left = io::clear_group(attempt_dir, limit);
     for (const auto& process : left)
-        log_event("process_left", {{"attempt_dir", attempt_dir},
+        io::log_event("process_left", {{"attempt_dir", attempt_dir},
                                    {"pid", std::to_string(process.pid)},
                                    {"name", process.name},
                                    {"state", std::string(1, process.state)}});

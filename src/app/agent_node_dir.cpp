@@ -1,9 +1,9 @@
 #include "app/agent_node_dir.hpp"
 
 #include "app/lock_file.hpp"
-#include "app/log.hpp"
 #include "app/random.hpp"
 #include "io/posix/files.hpp"
+#include "io/posix/log.hpp"
 #include "io/posix/sampler.hpp"
 #include "io/process/clear_group.hpp"
 
@@ -53,7 +53,7 @@ std::int64_t bytes_in(const fs::path& folder) {
 void remove_folder(const fs::path& path) {
     std::error_code error;
     fs::remove_all(path, error);
-    if (error) log_event("folder_stays", {{"path", path.string()}, {"error", error.message()}});
+    if (error) io::log_event("folder_stays", {{"path", path.string()}, {"error", error.message()}});
 }
 
 std::string attempt_name(const AttemptKey& key) {

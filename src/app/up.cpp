@@ -3,13 +3,13 @@
 #include "app/children.hpp"
 #include "app/down.hpp"
 #include "app/lock_file.hpp"
-#include "app/log.hpp"
 #include "app/signals.hpp"
 #include "base/text.hpp"
 #include "codec/json.hpp"
 #include "control/requests.hpp"
 #include "io/http/client.hpp"
 #include "io/posix/files.hpp"
+#include "io/posix/log.hpp"
 #include "model/launch_file.hpp"
 
 #include <algorithm>
@@ -219,12 +219,12 @@ void Cluster::tend() {
             std::clamp(children_.next_restart() - clock_.now(), Duration{}, idle_wait);
         if (wait_for_events(wait)) return;
         for (const auto& end : children_.take_ends())
-            log_event("child_ended", {{"child", end.name},
+            io::log_event("child_ended", {{"child", end.name},
                                       {"how", end.how},
                                       {"last_line", end.last_line},
                                       {"log", end.log}});
         if (const auto count = children_.restart_due(); count > 0)
-            log_event("children_started_again", {{"count", std::to_string(count)}});
+            io::log_event("children_started_again", {{"count", std::to_string(count)}});
     }
 }
 
@@ -298,7 +298,7 @@ Status run_detached(const UpOptions& options) {
             if (error != nullptr) std::fputs(http::error_body(*error).c_str(), out);
             std::fclose(out);
         });
-        if (!status) log_event("up_failed", {{"error", to_text(status.error())}});
+        if (!status) io::log_event("up_failed", {{"error", to_text(status.error())}});
         std::fflush(nullptr);
         ::_exit(status ? 0 : 1);
     }

@@ -10,6 +10,13 @@
 namespace muster::io {
 namespace {
 
+constexpr std::size_t value_bytes_max = 2'000;
+
+std::string bounded(std::string_view value) {
+    if (value.size() <= value_bytes_max) return to_valid_utf8(value);
+    return to_valid_utf8(value.substr(0, value_bytes_max)) + "...";
+}
+
 bool wants_json() {
     const char* wish = std::getenv("MUSTER_LOG");
     return wish != nullptr && std::string_view(wish) == "json";
@@ -30,12 +37,14 @@ std::string log_line(bool json, std::string_view time, std::string_view name,
     if (json) {
         line = "{\"time\":" + codec::json_string(time) + ",\"event\":" + codec::json_string(name);
         for (const auto& [key, value] : fields)
-            line += "," + codec::json_string(key) + ":" + codec::json_string(value);
+            if (!value.empty())
+                line += "," + codec::json_string(key) + ":" + codec::json_string(bounded(value));
         return line + "}\n";
     }
     line = std::string(time) + ' ' + std::string(name);
     for (const auto& [key, value] : fields) {
-        const std::string text = to_valid_utf8(value);
+        if (value.empty()) continue;
+        const std::string text = bounded(value);
         line += ' ' + std::string(key) + '=' + (is_plain(text) ? text : codec::json_string(text));
     }
     return line + '\n';

@@ -14,7 +14,8 @@ namespace muster::io {
 
 using LogField = std::pair<std::string_view, std::string>;
 
-/// One write(2) a line, so that lines of several threads and processes stay whole. Thread-safe.
+/// One write(2) a line, so that lines of several threads and processes stay whole. Fields without a
+/// value are left out, long ones cut. Thread-safe.
 void log_event(std::string_view name, std::initializer_list<LogField> fields = {});
 
 /// The line without writing it.
