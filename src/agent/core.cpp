@@ -60,6 +60,10 @@ void AgentCore::on(Instant now, const OrderArrived& event, Out& out) {
     }
     lane_answered(event.lane, event.order.asked);
     if (event.order.asked < obeyed_asked_) return; // a newer one was obeyed already
+    // A held poll may be answered with newer truth before the answer to a later push arrives. Only an
+    // answer to a beat that was sent after an order was obeyed is newer than that order for certain.
+    const bool may_be_older = event.order.asked <= asked_when_obeyed_;
+    if (may_be_older && event.order.revision < order_revision_) return;
     obey(now, event.order, out);
 }
 

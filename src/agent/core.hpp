@@ -198,6 +198,7 @@ class AgentCore {
     bool inventory_told_ = false; // an answer of this session was obeyed
     std::int64_t asked_ = 0;
     std::int64_t obeyed_asked_ = 0;
+    std::int64_t asked_when_obeyed_ = 0; // newest beat sent before the order last obeyed came
     std::int64_t order_revision_ = 0;
     std::optional<NodeSample> sample_;
     std::map<AttemptKey, Watch> watches_; // one for each hold that is not released

@@ -34,6 +34,7 @@ bool AgentCore::is_for_us(const AgentOrder& order) const {
 
 void AgentCore::obey(Instant now, const AgentOrder& order, Out& out) {
     obeyed_asked_ = order.asked;
+    asked_when_obeyed_ = asked_;
     order_revision_ = order.revision;
     inventory_told_ = true;
     if (ledger_.installation != order.installation || ledger_.incarnation != order.incarnation)

@@ -46,6 +46,7 @@ class ServerLink {
     LaneState push_;
     std::int64_t asked_ = 0;
     std::int64_t obeyed_asked_ = 0;
+    std::int64_t asked_when_obeyed_ = 0; // newest beat sent before the order last obeyed came
     std::int64_t order_revision_ = 0;
     std::optional<News> told_; // by the newest beat
     std::optional<Progress> progress_sent_;

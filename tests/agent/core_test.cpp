@@ -241,6 +241,23 @@ TEST_F(AgentCoreTest, an_older_answer_is_not_obeyed) {
     EXPECT_EQ(commands_of<SendBeat>(out).size(), 1U);
 }
 
+TEST_F(AgentCoreTest, an_older_answer_to_a_later_beat_is_not_obeyed) {
+    const auto key = key_of(1);
+    const auto other = key_of(2);
+    answer({entry_of(key, 0)});
+    feed(LauncherStarted{key, 100, 7, ""}); // pushes, while a poll is held
+    // The push was answered first, but its answer is slow: the poll brings newer truth before it.
+    auto newer = order(Lane::poll, {entry_of(key, 0), entry_of(other, 1)});
+    auto older = order(Lane::push, {entry_of(key, 0)});
+    ASSERT_LT(newer.asked, older.asked);
+    newer.revision = 8;
+    older.revision = 7;
+    answer(Lane::poll, newer);
+    ASSERT_TRUE(core_->ledger().holds.contains(other));
+    answer(Lane::push, older);
+    EXPECT_EQ(state(other), HoldState::starting) << "it was not stopped by the older answer";
+}
+
 TEST_F(AgentCoreTest, a_repeated_answer_does_not_free_a_lane) {
     const auto first = order(Lane::poll, {});
     answer(Lane::poll, first);
