@@ -126,11 +126,16 @@ void AgentHost::carry_out(agent::SendBeat command) {
 }
 
 void AgentHost::obey(Lane lane, AgentOrder order, bool late) {
+    const bool stale = order.session != config_.session || order.asked < newest_obeyed_;
+    if (!stale) newest_obeyed_ = order.asked;
+    const Sequence before = core_.ledger().last_sequence;
     if (late && world_.planted(Plant::no_fence)) {
         order.session = config_.session;
         order.asked = asked_;
     }
     deliver(agent::OrderArrived{lane, std::move(order)});
+    if (stale && core_.ledger().last_sequence != before)
+        world_.violate("fence", machine_.name().text + " obeyed an order older than one obeyed before");
 }
 
 void AgentHost::carry_out(agent::StartLauncher command) {

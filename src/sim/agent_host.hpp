@@ -59,6 +59,7 @@ class AgentHost final : public runtime::Journal<agent::AgentRecord>,
     std::variant<runtime::Loop<agent::AgentCore>, UnsafeLoopOf<agent::AgentCore>> loop_;
     CallPtr<AgentOrder> calls_[2]; // by lane
     std::int64_t asked_ = 0;       // newest beat sent
+    std::int64_t newest_obeyed_ = 0; // newest beat that was answered
     Duration paused_until_;
     Duration written_at_;          // the file takes records in order
     Duration armed_at_ = Duration::max();

@@ -1,5 +1,6 @@
 #include "sim/checks.hpp"
 
+#include "goodput/goodput.hpp"
 #include "sim/describe.hpp"
 
 #include "sim/world.hpp"
@@ -290,6 +291,36 @@ void Checks::at_end() {
     check_goodput();
 }
 
-void Checks::check_goodput() {}
+/// The account of each job sums to its attempts' wall time on their devices, whatever the stamps are.
+void Checks::check_goodput() {
+    for (const auto& [id, workload] : world_.server.ledger()->workloads) {
+        goodput::JobTimes job;
+        job.submitted_at = workload.submitted_at;
+        job.finished_at = workload.finished_at;
+        Duration wall;
+        const std::int64_t devices = total_devices(workload.spec);
+        for (const auto& attempt : workload.attempts) {
+            goodput::AttemptTimes times;
+            times.number = attempt.number;
+            times.devices = devices > 0 ? devices : total_ranks(workload.spec);
+            times.placed_at = attempt.placed_at;
+            times.ended_at = attempt.ended_at;
+            times.generations = attempt.generations;
+            wall += (attempt.ended_at - attempt.placed_at) * times.devices;
+            job.attempts.push_back(std::move(times));
+        }
+        Duration sum;
+        std::int64_t shares = 0;
+        for (const auto& row : goodput::account(job)) {
+            if (row.time < Duration{})
+                world_.violate("goodput", workload.name.text + " has a negative " + row.category);
+            sum += row.time;
+            shares += row.share_per_million;
+        }
+        if (sum != wall || (wall != Duration{} && shares != 1'000'000))
+            world_.violate("goodput", fmt::format("{}: {} ns of {} are accounted for, shares {}",
+                                                  workload.name.text, sum.ns, wall.ns, shares));
+    }
+}
 
 } // namespace muster::sim

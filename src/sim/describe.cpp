@@ -1,15 +1,12 @@
 #include "sim/describe.hpp"
 
-#include <boost/describe/enum_to_string.hpp>
+#include "model/enum_text.hpp"
+
 #include <fmt/format.h>
 
 namespace muster::sim {
 namespace {
 
-template <class E>
-std::string name(E value) {
-    return boost::describe::enum_to_string(value, "?");
-}
 std::string key(const WorkloadId& id, AttemptNumber attempt) {
     return fmt::format("{}.{}", to_short_text(id), attempt);
 }
@@ -41,7 +38,7 @@ std::string in_words(const GenerationClosed& f) {
                        f.summary.generation, f.summary.last_step, explain(f.reason));
 }
 std::string in_words(const AttemptEnded& f) {
-    return fmt::format("AttemptEnded {} {} ({})", key(f.id, f.attempt), name(f.outcome),
+    return fmt::format("AttemptEnded {} {} ({})", key(f.id, f.attempt), enum_name(f.outcome),
                        explain(f.reason));
 }
 std::string in_words(const DevicesReleased& f) {
@@ -51,7 +48,7 @@ std::string in_words(const WorkloadRequeued& f) {
     return fmt::format("WorkloadRequeued {} ({})", to_short_text(f.id), explain(f.reason));
 }
 std::string in_words(const WorkloadFinished& f) {
-    return fmt::format("WorkloadFinished {} {} exit code {} ({})", to_short_text(f.id), name(f.phase),
+    return fmt::format("WorkloadFinished {} {} exit code {} ({})", to_short_text(f.id), enum_name(f.phase),
                        f.exit_code, explain(f.reason));
 }
 std::string in_words(const WorkloadForgotten& f) { return "WorkloadForgotten " + to_short_text(f.id); }

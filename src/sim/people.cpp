@@ -21,6 +21,7 @@ bool may_help(Code code) {
 void People::submit(const JobPlan& plan) {
     control::Submit request;
     request.spec = plan.spec;
+    submitted_.insert(plan.spec.name->text);
     request.client_token = "token-" + plan.spec.name->text;
     ask(std::move(request), plan.spec.name->text, 0);
 }
@@ -50,6 +51,26 @@ void People::look() {
         break;
     }
     }
+}
+
+void People::ask_why(const std::string& name, std::function<void(const WhyView&)> then) {
+    world_.network.ask<control::Response>(
+        {world_.people_id(), World::server_id}, {"request", 0}, request_limit,
+        [&world = world_, name](const CallPtr<control::Response>& call) {
+            world.server.request_asked(call, control::Why{name}, "user:tester");
+        },
+        [then = std::move(then)](const Result<control::Response>& response, bool late) {
+            if (response && !late) then(std::get<WhyView>(*response));
+        });
+}
+
+bool People::all_submitted() const {
+    for (const auto& plan : world_.setup.jobs) {
+        const std::string& name = plan.spec.name->text;
+        const bool expected = plan.submit_at != Duration::max() || submitted_.contains(name);
+        if (expected && !acknowledged_.contains(name)) return false;
+    }
+    return true;
 }
 
 void People::ask(control::Request request, std::string about, std::int64_t tries) {

@@ -5,7 +5,7 @@
 #include "control/requests.hpp"
 #include "sim/training.hpp"
 
-#include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,6 +26,8 @@ class People {
     void cordon(const NodeName& node);
     void uncordon(const NodeName& node);
     void look();
+    /// Once, without a repetition; `then` is called where an answer comes.
+    void ask_why(const std::string& name, std::function<void(const WhyView&)> then);
 
     struct Acknowledged {
         WorkloadId id;
@@ -34,6 +36,8 @@ class People {
     const std::map<std::string, Acknowledged>& acknowledged() const { return acknowledged_; }
     const std::set<NodeName>& cordoned() const { return cordoned_; }
     std::size_t open() const { return open_; }
+    /// Every job that was submitted is acknowledged, and all of a seed's jobs were.
+    bool all_submitted() const;
     bool asked_to_cancel(const std::string& name) const { return cancels_.contains(name); }
 
   private:
@@ -44,6 +48,7 @@ class People {
     World& world_;
     std::size_t open_ = 0;
     std::map<std::string, Acknowledged> acknowledged_; // by name
+    std::set<std::string> submitted_; // asked for
     std::set<std::string> cancels_;
     std::set<NodeName> cordoned_; // acknowledged at least once
 };

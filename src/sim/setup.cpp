@@ -46,7 +46,7 @@ std::vector<Role> draw_roles(Prng& prng, const std::vector<std::int64_t>& nodes)
     return roles;
 }
 
-JobPlan draw_job(Prng& prng, const Setup& setup, std::size_t number) {
+JobPlan draw_job(Prng& prng, const WorldSetup& setup, std::size_t number) {
     JobPlan plan;
     plan.spec.name = WorkloadName{fmt::format("job-{}", number)};
     plan.spec.priority = prng.between(0, 100);
@@ -63,6 +63,7 @@ JobPlan draw_job(Prng& prng, const Setup& setup, std::size_t number) {
     if (prng.chance(100)) plan.epilogue_max = Duration::seconds(20);
     plan.user_error = prng.chance(setup.faults.user_error_per_mille);
     plan.cannot_execute = !plan.user_error && prng.chance(setup.faults.cannot_execute_per_mille);
+    plan.peers_hang = prng.chance(100);
     plan.submit_at = draw(prng, Duration{}, setup.chaos * 3 / 4);
     if (prng.chance(setup.faults.cancel_per_mille))
         plan.cancel_at = plan.submit_at + draw(prng, Duration{}, Duration::seconds(60));
@@ -71,9 +72,9 @@ JobPlan draw_job(Prng& prng, const Setup& setup, std::size_t number) {
 
 } // namespace
 
-Setup draw_setup(std::uint64_t seed) {
+WorldSetup draw_setup(std::uint64_t seed) {
     Prng prng(mix64(seed));
-    Setup setup;
+    WorldSetup setup;
     setup.faults = draw_faults(prng);
     setup.chaos = draw(prng, Duration::seconds(30), Duration::seconds(120));
     const std::int64_t nodes = prng.between(1, 5);

@@ -108,7 +108,7 @@ void Training::ended(const RankProcess& process, bool clean) {
 
 void Training::break_up(Gang& gang) {
     gang.broken = true;
-    if (gang.joined < gang.ranks) return; // the others wait to meet it
+    if (gang.joined < gang.ranks || gang.plan->peers_hang) return; // the others wait for it
     const Duration notice = world_.draw(peers_notice_min, peers_notice_max);
     for (const auto& [machine, pid] : gang.members)
         world_.queue.after(notice + world_.draw(Duration{}, Duration::millis(30)),

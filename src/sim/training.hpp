@@ -26,6 +26,7 @@ struct JobPlan {
     Duration epilogue_max = Duration::millis(50); // from the last step to exit, per rank
     bool user_error = false;                      // every rank fails alike at once
     bool cannot_execute = false;
+    bool peers_hang = false; // ranks do not notice that one of them is gone
     Duration submit_at;
     std::optional<Duration> cancel_at;
 };

@@ -40,7 +40,7 @@ std::string_view to_text(Plant plant) {
     return "";
 }
 
-World::World(Options options_in, Setup setup_in)
+World::World(Options options_in, WorldSetup setup_in)
     : options(std::move(options_in)), setup(std::move(setup_in)), prng(mix64(options.seed ^ label_salt)),
       faults(setup.faults), network(queue, prng, faults, setup.devices.size() + 2), training(*this),
       checks(*this), server(*this), people(*this), chaos(*this) {
@@ -77,6 +77,7 @@ void World::violate(std::string checker, std::string text) {
 
 void World::schedule_people() {
     for (const auto& plan : setup.jobs) {
+        if (plan.submit_at == Duration::max()) continue; // a scenario says when
         queue.at(plan.submit_at, {"submit", 0}, [this, &plan] { people.submit(plan); });
         if (plan.cancel_at)
             queue.at(*plan.cancel_at, {"cancel", 0}, [this, &plan] { people.cancel(plan.spec.name->text); });
@@ -88,7 +89,7 @@ void World::begin() {
     for (const auto& machine : machines) machine->power_on();
     schedule_people();
     chaos.begin();
-    for (Duration at = looks_mean; at < setup.chaos; at += looks_mean)
+    for (Duration at = looks_mean; at < setup.chaos && setup.chaos != Duration::max(); at += looks_mean)
         queue.at(at, {"look", 0}, [this] { people.look(); });
 }
 
@@ -107,13 +108,13 @@ void World::run_one() {
     }
 }
 
-bool World::run_until(const std::function<bool()>& done, Duration limit) {
+bool World::run_until(const std::function<bool()>& done, Duration limit, Duration every) {
     limit = std::min(limit, options.until);
     Duration look_at = queue.now();
     while (!violation_) {
         if (queue.now() >= look_at) {
             if (done()) return true;
-            look_at = queue.now() + look_every;
+            look_at = queue.now() + every;
         }
         if (queue.next_at() > limit) return false;
         run_one();
@@ -133,8 +134,7 @@ void World::heal() {
 bool World::all_done() const {
     const control::Ledger* ledger = server.ledger();
     if (ledger == nullptr || people.open() != 0) return false;
-    for (const auto& plan : setup.jobs)
-        if (!people.acknowledged().contains(plan.spec.name->text)) return false;
+    if (!people.all_submitted()) return false;
     for (const auto& [id, workload] : ledger->workloads) {
         if (!is_terminal(workload.phase)) return false;
         for (const auto& attempt : workload.attempts)
@@ -145,28 +145,36 @@ bool World::all_done() const {
 
 Outcome World::run() {
     begin();
-    run_until([] { return false; }, setup.chaos);
+    run_until([] { return false; }, setup.chaos, look_every);
+    return finish();
+}
+
+Outcome World::finish() {
     heal();
+    come_to_rest();
     const auto never = [] { return false; };
-    const Duration limit = queue.now() + liveness_limit;
-    if (!run_until([this] { return all_done(); }, limit) && !violation_ && queue.now() < options.until) {
-        std::string waiting;
-        if (const auto* ledger = server.ledger())
-            for (const auto& [id, workload] : ledger->workloads)
-                if (!is_terminal(workload.phase))
-                    waiting += fmt::format(" {} ({})", workload.name.text, explain(workload.reason));
-        violate("liveness", fmt::format("not at rest {} s after the faults ended:{}",
-                                        liveness_limit.ns / 1'000'000'000, waiting));
-    }
-    run_until(never, queue.now() + rest_before_quiet);
+    run_until(never, queue.now() + rest_before_quiet, look_every);
     const std::size_t facts = server.journal().size();
-    run_until(never, queue.now() + quiet_for);
+    run_until(never, queue.now() + quiet_for, look_every);
     if (!violation_ && queue.now() < options.until) {
         if (server.journal().size() != facts)
             violate("quiescence", "facts are made though nothing happens");
         checks.at_end();
     }
     return outcome();
+}
+
+void World::come_to_rest() {
+    const Duration limit = queue.now() + liveness_limit;
+    if (run_until([this] { return all_done(); }, limit, look_every)) return;
+    if (violation_ || limit > options.until) return;
+    std::string waiting;
+    if (const auto* ledger = server.ledger())
+        for (const auto& [id, workload] : ledger->workloads)
+            if (!is_terminal(workload.phase))
+                waiting += fmt::format(" {} ({})", workload.name.text, explain(workload.reason));
+    violate("liveness", fmt::format("not at rest {} s after the faults ended:{}",
+                                    liveness_limit.ns / 1'000'000'000, waiting));
 }
 
 Outcome World::outcome() const {

@@ -30,13 +30,13 @@ struct Options {
 };
 
 /// What a world consists of; drawn from the seed, or written in a scenario.
-struct Setup {
+struct WorldSetup {
     std::vector<std::int64_t> devices; // of each node
     std::vector<JobPlan> jobs;
     Faults faults;
     Duration chaos;                    // how long faults go on
 };
-Setup draw_setup(std::uint64_t seed);
+WorldSetup draw_setup(std::uint64_t seed);
 
 struct Violation {
     std::string checker;
@@ -61,21 +61,23 @@ inline constexpr Duration quiet_for = Duration::seconds(30); // then no fact may
 
 class World {
   public:
-    World(Options options, Setup setup);
+    World(Options options, WorldSetup setup);
     ~World();
     World(const World&) = delete;
     World& operator=(const World&) = delete;
 
     Outcome run();
-    /// For scenarios: runs until `done` says so or true time `limit`; false at the limit.
-    bool run_until(const std::function<bool()>& done, Duration limit);
+    /// For scenarios, in this order: begin, some run_until, finish.
     void begin();
-    void heal();
+    /// Runs until `done`, asked every so often, says so; false at true time `limit`.
+    bool run_until(const std::function<bool()>& done, Duration limit, Duration every);
+    /// Ends all faults, waits for rest, checks the end.
+    Outcome finish();
     Outcome outcome() const;
 
     // ---- shared by the parts
     const Options options;
-    const Setup setup;
+    const WorldSetup setup;
     EventQueue queue;
     Prng prng;
     Faults faults; // as they are now: none after the healing
@@ -112,6 +114,8 @@ class World {
 
   private:
     void run_one();
+    void heal();
+    void come_to_rest();
     bool all_done() const;
     void schedule_people();
 

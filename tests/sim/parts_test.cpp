@@ -4,8 +4,16 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace muster::sim {
 namespace {
+
+Options with_seed(std::uint64_t seed) {
+    Options options;
+    options.seed = seed;
+    return options;
+}
 
 TEST(EventQueue, RunsInOrderOfTimeThenOfQueueing) {
     EventQueue queue;
@@ -54,31 +62,26 @@ TEST(MachineClock, NeverRunsBackwardsAndIsInverted) {
 
 TEST(World, RunsAlikeForEqualSeeds) {
     for (const std::uint64_t seed : {3, 17}) {
-        Options options;
-        options.seed = seed;
-        const Outcome first = run_seed(options);
-        const Outcome second = run_seed(options);
+        const Outcome first = run_seed(with_seed(seed));
+        const Outcome second = run_seed(with_seed(seed));
         EXPECT_EQ(first.digest, second.digest);
         EXPECT_EQ(first.events, second.events);
     }
-    Options other;
-    other.seed = 4;
-    EXPECT_NE(run_seed(Options{.seed = 3}).digest, run_seed(other).digest);
+    EXPECT_NE(run_seed(with_seed(3)).digest, run_seed(with_seed(4)).digest);
 }
 
 TEST(World, TracingDoesNotChangeARun) {
-    Options traced;
-    traced.seed = 5;
+    Options traced = with_seed(5);
     std::size_t lines = 0;
     traced.trace = [&](const std::string&) { ++lines; };
-    EXPECT_EQ(run_seed(traced).digest, run_seed(Options{.seed = 5}).digest);
+    EXPECT_EQ(run_seed(traced).digest, run_seed(with_seed(5)).digest);
     EXPECT_GT(lines, 10u);
 }
 
 /// Without faults everything succeeds, the first time.
 TEST(World, QuietWorldsFinishEveryJob) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-        sim::Setup setup = draw_setup(seed);
+        WorldSetup setup = draw_setup(seed);
         setup.faults = Faults{};
         for (auto& job : setup.jobs) {
             job.cancel_at.reset();
@@ -86,7 +89,7 @@ TEST(World, QuietWorldsFinishEveryJob) {
             job.cannot_execute = false;
         }
         const std::size_t jobs = setup.jobs.size();
-        World world(Options{.seed = seed}, std::move(setup));
+        World world(with_seed(seed), std::move(setup));
         const Outcome outcome = world.run();
         ASSERT_FALSE(outcome.violation) << "seed " << seed << ": " << outcome.violation->text;
         EXPECT_EQ(outcome.succeeded, jobs) << "seed " << seed;

@@ -1,11 +1,14 @@
 // muster_sim: runs worlds of seeds; replays one with its trace. See docs/simulator.md.
 
+#include "sim/scenario.hpp"
 #include "sim/world.hpp"
 
 #include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <fmt/format.h>
+#include <fstream>
+#include <sstream>
 #include <string_view>
 
 namespace muster::sim {
@@ -20,10 +23,12 @@ struct Arguments {
     bool quiet = false;
     Plant plant = Plant::none;
     Duration until = Duration::max();
+    std::string scenario; // a file; empty: seeds
 };
 
 void usage() {
     std::fputs("usage: muster_sim [--seed N] [--count K] [--trace] [--quiet] [--until SECONDS] [--plant NAME]\n"
+               "       muster_sim --scenario FILE [--trace]\n"
                "Runs the worlds of K seeds from N on. Ends with 1 at the first violation and says how to\n"
                "replay it. Planted bugs:\n",
                stderr);
@@ -56,6 +61,10 @@ bool parse(int argc, char** argv, Arguments& out) {
             out.until = Duration::seconds(static_cast<std::int64_t>(seconds));
             continue;
         }
+        if (key == "--scenario") {
+            out.scenario = value;
+            continue;
+        }
         if (key != "--plant") return false;
         bool known = false;
         for (const auto& plant : plant_names())
@@ -85,6 +94,26 @@ int report(const Arguments& arguments, std::uint64_t seed, const Violation& viol
     if (arguments.plant != Plant::none) plant = fmt::format(" --plant {}", to_text(arguments.plant));
     fmt::print("replay: muster_sim --seed {}{} --trace\n", seed, plant);
     return 1;
+}
+
+int run_file(const Arguments& arguments) {
+    std::ifstream file(arguments.scenario, std::ios::binary);
+    std::stringstream text;
+    text << file.rdbuf();
+    if (!file) {
+        fmt::print(stderr, "{}: cannot be read\n", arguments.scenario);
+        return 2;
+    }
+    const auto scenario = parse_scenario(text.str());
+    if (!scenario) {
+        fmt::print(stderr, "{}: {}\n", arguments.scenario, to_text(scenario.error()));
+        return 2;
+    }
+    std::function<void(const std::string&)> trace;
+    if (arguments.trace) trace = [](const std::string& line) { fmt::print("{}\n", line); };
+    const auto status = run_scenario(*scenario, std::move(trace));
+    fmt::print("{}: {}\n", arguments.scenario, status ? "ok" : to_text(status.error()));
+    return status ? 0 : 1;
 }
 
 int run(const Arguments& arguments) {
@@ -127,5 +156,6 @@ int main(int argc, char** argv) {
         muster::sim::usage();
         return 2;
     }
-    return muster::sim::run(arguments);
+    return arguments.scenario.empty() ? muster::sim::run(arguments)
+                                      : muster::sim::run_file(arguments);
 }
