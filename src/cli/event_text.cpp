@@ -40,7 +40,11 @@ std::string clock_text(Instant at) {
 std::string event_line(const Terminal& terminal, const EventView& event, bool with_subject) {
     std::string line = styled(terminal, Style::dim, clock_text(event.at)) + " ";
     if (with_subject) line += styled(terminal, Style::cyan, event.subject) + " ";
-    const std::string text = printable(event.text, false);
+    std::string text = printable(event.text, false);
+    // The text names its subject, too ("job charlm attempt 1 ..."): once is enough.
+    std::string named = event.subject + " ";
+    if (const auto slash = named.find('/'); slash != std::string::npos) named[slash] = ' ';
+    if (text.starts_with(named)) text.erase(0, named.size());
     return line + styled(terminal, level_style(event.level), text);
 }
 

@@ -222,7 +222,7 @@ Followed Session::run(Interrupt& interrupt) {
     for (auto& api : connections) api.cancel();
     threads.clear(); // joins
     allow_pauses();
-    screen_.end_live();
+    screen_.end_live(signal != 0);
     result_.signal = signal;
     return result_;
 }

@@ -68,8 +68,9 @@ void Screen::live(std::string text, bool milestone, Instant now) {
     std::fflush(stderr);
 }
 
-void Screen::end_live() {
+void Screen::end_live(bool typed) {
     const std::scoped_lock lock(mutex_);
+    drawn_ = drawn_ || (typed && err_.tty);
     erase();
     live_.clear();
     std::fflush(stderr);

@@ -27,8 +27,8 @@ class Screen {
     void own_line(std::string_view text);
     /// The newest state of the live line. `milestone`: worth a plain line without a terminal.
     void live(std::string text, bool milestone, Instant now);
-    /// Takes the live line away; what it said last may be printed by own_line().
-    void end_live();
+    /// Takes the live line away. `typed`: Ctrl-C has left its mark on the line, too.
+    void end_live(bool typed = false);
     void flush();
 
     const Terminal& out() const { return out_; }

@@ -121,6 +121,8 @@ TEST(Event, Line) {
     event.text = "rank 2 was killed by signal 9";
     EXPECT_EQ(event_line({}, event, true), "18:00:00.123 job/charlm rank 2 was killed by signal 9");
     EXPECT_EQ(event_line({}, event, false), "18:00:00.123 rank 2 was killed by signal 9");
+    event.text = "job charlm attempt 1 failed";
+    EXPECT_EQ(event_line({}, event, true), "18:00:00.123 job/charlm attempt 1 failed");
 }
 
 } // namespace
