@@ -25,6 +25,10 @@ def note(name, text=""):
     os.rename(path + ".tmp", path)
 def forever():
     threading.Event().wait()
+def until(found):  # files of other ranks have no event
+    while not found(): threading.Event().wait(0.01)
+def noted(name, rank, generation):
+    return os.path.exists(os.path.join(os.environ["NOTES"], f"{name}.{rank}.{generation}"))
 """
 
 
@@ -143,7 +147,9 @@ class LaunchTest(unittest.TestCase):
     def test_a_killed_rank_restarts_the_gang(self):
         code, output = self.launch(2, self.script("""
             note("pid", os.getpid())
-            if generation == 1 and rank == 1: os.kill(os.getpid(), signal.SIGKILL)
+            if generation == 1 and rank == 1:
+                until(lambda: noted("pid", 0, 1))
+                os.kill(os.getpid(), signal.SIGKILL)
             if generation == 1: forever()
             print("port", os.environ["MASTER_PORT"], "restarts", os.environ["TORCHELASTIC_RESTART_COUNT"])
             """))
@@ -157,10 +163,11 @@ class LaunchTest(unittest.TestCase):
         training = self.script("""
             held = socket.create_server(("127.0.0.1", 0))
             note("port", held.getsockname()[1]); note("pid", os.getpid())
-            if generation == 1 and rank == 1: os.kill(os.getppid(), signal.SIGKILL)
+            if generation == 1 and rank == 1:
+                until(lambda: noted("pid", 0, 1))
+                os.kill(os.getppid(), signal.SIGKILL)
             if generation == 1: forever()
             for other in (0, 1):  # of the first generation
-                while not os.path.exists(os.path.join(os.environ["NOTES"], f"port.{other}.1")): pass
                 port = int(open(os.path.join(os.environ["NOTES"], f"port.{other}.1")).read())
                 free = socket.socket(); free.bind(("127.0.0.1", port)); free.close()
             """)
@@ -198,8 +205,7 @@ class LaunchTest(unittest.TestCase):
                 except OSError as error:
                     note("refused", error.errno)
             else:
-                while not any(os.path.exists(os.path.join(os.environ["NOTES"], f"{n}.1.1"))
-                              for n in ("stolen", "refused")): pass
+                until(lambda: noted("stolen", 1, 1) or noted("refused", 1, 1))
                 store = socket.create_server(address)  # SO_REUSEADDR, as a store does
                 note("listening")
             """))
@@ -285,10 +291,8 @@ class LaunchTest(unittest.TestCase):
             if rank == 0:
                 line = ("runaway " * 120 + chr(10)).encode() * 1000
                 while True: os.write(1, line)
-            while not os.path.exists(os.path.join(os.environ["NOTES"], "flooded.0.1")):
-                if sum(os.path.getsize(os.path.join(os.environ["LOGS"], f))
-                       for f in os.listdir(os.environ["LOGS"]) if f.startswith("rank-0")) > 4_000_000:
-                    break
+            until(lambda: sum(os.path.getsize(os.path.join(os.environ["LOGS"], f))
+                              for f in os.listdir(os.environ["LOGS"]) if f.startswith("rank-0")) > 4_000_000)
             raise RuntimeError("the other rank's own error")
             """), "--log-dir", logs, "--max-restarts", "0", LOGS=logs)
         self.assertEqual(code, 1, output[-2000:])

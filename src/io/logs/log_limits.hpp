@@ -18,6 +18,7 @@ inline constexpr std::int64_t rate_bytes = 4 * 1024 * 1024;    // a second, sust
 inline constexpr std::int64_t burst_bytes = 16 * 1024 * 1024;
 inline constexpr std::size_t flood_tail_bytes = 64 * 1024; // newest output kept while dropping
 inline constexpr std::size_t context_lines = 100;          // before and after the first error
+inline constexpr std::size_t context_bytes = 64 * 1024;    // on each side, whatever the lines
 inline constexpr std::int64_t error_file_bytes = 1024 * 1024;
 inline constexpr std::size_t recent_lines_max = 400;        // in memory, for exit records
 inline constexpr std::size_t recent_bytes_max = 256 * 1024;

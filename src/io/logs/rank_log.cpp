@@ -31,6 +31,7 @@ void RankLog::begin(Generation generation) {
     recent_.clear();
     recent_bytes_ = 0;
     before_.clear();
+    before_bytes_ = 0;
     error_seen_ = false;
     after_left_ = 0;
 }
@@ -135,22 +136,30 @@ void RankLog::remember(std::string line) {
 }
 
 void RankLog::watch_errors(std::string_view line, const std::string& stored) {
-    if (after_left_ > 0) {
+    if (after_left_ > 0 && stored.size() <= after_bytes_left_) {
         --after_left_;
+        after_bytes_left_ -= stored.size();
         if (file_) file_->append_error(stored);
         return;
     }
+    after_left_ = 0;
     if (error_seen_) return;
     if (!looks_like_error(line)) {
         before_.push_back(stored);
-        if (before_.size() > context_lines) before_.pop_front();
+        before_bytes_ += stored.size();
+        while (before_.size() > context_lines || before_bytes_ > context_bytes) {
+            before_bytes_ -= before_.front().size();
+            before_.pop_front();
+        }
         return;
     }
     error_seen_ = true;
     after_left_ = context_lines;
+    after_bytes_left_ = context_bytes;
     std::string context;
     for (const auto& earlier : before_) context += earlier;
     before_.clear();
+    before_bytes_ = 0;
     if (file_) file_->append_error(context + stored);
 }
 

@@ -66,8 +66,10 @@ class RankLog {
     std::deque<std::string> recent_; // newest lines of this generation
     std::size_t recent_bytes_ = 0;
     std::deque<std::string> before_; // stored lines before a first error
-    bool error_seen_ = false;        // in this generation
-    std::size_t after_left_ = 0;     // lines of context still to keep
+    std::size_t before_bytes_ = 0;
+    bool error_seen_ = false;          // in this generation
+    std::size_t after_left_ = 0;       // lines of context still to keep
+    std::size_t after_bytes_left_ = 0; // and bytes
 
     std::int64_t tokens_ = 0; // bytes that may be kept now
     Instant tokens_at_;
