@@ -64,6 +64,8 @@ JobPlan draw_job(Prng& prng, const WorldSetup& setup, std::size_t number) {
     plan.user_error = prng.chance(setup.faults.user_error_per_mille);
     plan.cannot_execute = !plan.user_error && prng.chance(setup.faults.cannot_execute_per_mille);
     plan.peers_hang = prng.chance(100);
+    // Roles end on their own: nobody promises to find one that waits for another that has ended.
+    if (plan.peers_hang) plan.spec.roles.resize(1);
     plan.submit_at = draw(prng, Duration{}, setup.chaos * 3 / 4);
     if (prng.chance(setup.faults.cancel_per_mille))
         plan.cancel_at = plan.submit_at + draw(prng, Duration{}, Duration::seconds(60));
