@@ -53,17 +53,15 @@ Status RankSet::open() {
 }
 
 void RankSet::open_pages() {
-    const std::string name = "muster-" + group_name(setup_.config);
+    io::sweep_page_folders();
+    const std::string name = io::page_folder_name(group_name(setup_.config));
     const std::string own =
         setup_.attempt_dir.empty() ? "/tmp/" + name : setup_.attempt_dir + "/" + io::pages_name;
-    page_folder_ = io::page_folder(name, own);
-    if (page_folder_ == own) {
-        (void)io::make_directories(own, 0700);
-    } else if (!setup_.attempt_dir.empty()) {
-        // For clear_group(), should we not come to remove them.
-        (void)::unlink(own.c_str());
-        (void)!::symlink(page_folder_.c_str(), own.c_str());
-    }
+    pages_ = std::make_unique<io::PageFolder>(name, own);
+    if (pages_->path() == own || setup_.attempt_dir.empty()) return;
+    // For clear_group(), should we not come to remove them.
+    (void)::unlink(own.c_str());
+    (void)!::symlink(pages_->path().c_str(), own.c_str());
 }
 
 io::RankLog& RankSet::log_of(std::int64_t rank) {
@@ -139,14 +137,14 @@ void RankSet::start_rank(const RankTable& table, const RankRow& row, const Envir
 
     Rank rank;
     rank.row = row;
-    auto page = io::ProgressPage::create(page_folder_ + "/rank-" + std::to_string(row.rank) + "." +
+    auto page = io::ProgressPage::create(pages_->path() + "/rank-" + std::to_string(row.rank) + "." +
                                              std::to_string(table.generation),
                                          table.generation);
     if (page) {
         place.progress_page = page->path();
         rank.page = std::move(*page);
     }
-    place.error_file = page_folder_ + "/error-" + std::to_string(row.rank) + ".json";
+    place.error_file = pages_->path() + "/error-" + std::to_string(row.rank) + ".json";
 
     io::SpawnSpec spec;
     for (const auto& role : order.spec.roles)
@@ -268,7 +266,7 @@ void RankSet::close() {
     pump_.reset();
     logs_.clear();
     ranks_.clear(); // with their pages
-    io::remove_pages(page_folder_);
+    pages_.reset();
     if (!setup_.attempt_dir.empty())
         (void)::unlink((setup_.attempt_dir + "/" + io::pages_name).c_str());
     if (attempt_group_) (void)attempt_group_->remove();

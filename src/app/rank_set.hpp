@@ -7,6 +7,7 @@
 #include "app/launch_setup.hpp"
 #include "app/rank_environment.hpp"
 #include "io/logs/log_pump.hpp"
+#include "io/page/page_folder.hpp"
 #include "io/page/progress_page.hpp"
 #include "io/posix/clock.hpp"
 #include "io/process/group.hpp"
@@ -78,7 +79,7 @@ class RankSet {
     std::thread killer_;
     std::atomic<bool> killing_ = false;
     std::vector<launch::LaunchEvent> failed_starts_;
-    std::string page_folder_;
+    std::unique_ptr<io::PageFolder> pages_;
     std::string library_;
     std::string python_path_;
 };

@@ -116,10 +116,4 @@ std::optional<RankProgress> ProgressPage::read(std::int64_t local_rank, const Sy
     return std::nullopt;
 }
 
-std::string page_folder(const std::string& name, const std::string& fallback) {
-    const std::string shared = "/dev/shm/" + name;
-    if (make_directories(shared, 0700) && ::access(shared.c_str(), W_OK) == 0) return shared;
-    return fallback;
-}
-
 } // namespace muster::io

@@ -36,7 +36,4 @@ class ProgressPage {
     std::uint64_t seen_ = 0; // publications taken so far
 };
 
-/// Which folder to put pages into: shared memory where it is writable, or `fallback`.
-std::string page_folder(const std::string& name, const std::string& fallback);
-
 } // namespace muster::io

@@ -1,12 +1,12 @@
 #include "io/process/clear_group.hpp"
 
+#include "io/page/page_folder.hpp"
 #include "io/posix/files.hpp"
 #include "io/process/group_backends.hpp"
 #include "io/process/proc.hpp"
 
 #include <climits>
 #include <csignal>
-#include <dirent.h>
 #include <sstream>
 #include <unistd.h>
 
@@ -62,18 +62,6 @@ Result<LauncherPid> read_launcher_pid(const std::string& attempt_dir) {
 bool alive(const LauncherPid& launcher) {
     const auto stat = read_proc_stat(launcher.pid);
     return stat && stat->start_ticks == launcher.start_ticks && !stat->dead();
-}
-
-void remove_pages(const std::string& folder) {
-    DIR* entries = ::opendir(folder.c_str());
-    if (entries == nullptr) return;
-    while (const dirent* entry = ::readdir(entries)) {
-        const std::string_view name = entry->d_name;
-        if (name.starts_with("rank-") || name.starts_with("error-"))
-            ::unlink((folder + "/" + std::string(name)).c_str());
-    }
-    ::closedir(entries);
-    ::rmdir(folder.c_str()); // stays where something else is in it
 }
 
 std::vector<LeftoverProcess> clear_group(const std::string& attempt_dir, Duration limit) {

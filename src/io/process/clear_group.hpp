@@ -29,9 +29,6 @@ Result<LauncherPid> read_launcher_pid(const std::string& attempt_dir);
 /// True while that very process lives (a zombie does not).
 bool alive(const LauncherPid& launcher);
 
-/// Unlinks the progress pages in a folder that is ours, and the folder.
-void remove_pages(const std::string& folder);
-
 /// SIGKILL to the launcher named in its pid file, then to everything in the attempt's group; the
 /// group is removed when it is empty. Returns what survived `limit` (empty: verified). Idempotent.
 std::vector<LeftoverProcess> clear_group(const std::string& attempt_dir, Duration limit);

@@ -1,7 +1,10 @@
 // The page between a rank (libmuster) and its launcher: each writer here is a process of its own,
 // since a process opens one page in its life.
 
+#include "io/page/page_folder.hpp"
 #include "io/page/progress_page.hpp"
+#include "base/id.hpp"
+#include "io/posix/files.hpp"
 #include "muster.h"
 
 #include <cmath>
@@ -177,6 +180,34 @@ TEST_F(Page, GarbageInThePageIsNotTakenForCounts) {
 TEST_F(Page, TheFileGoesWithThePage) {
     page_.reset();
     EXPECT_NE(::access(path_.c_str(), F_OK), 0);
+}
+
+TEST(PageFolder, ASweepTakesWhatAKilledLauncherLeftAndNothingElse) {
+    char name[] = "/tmp/muster-shm-XXXXXX";
+    const std::string shared = ::mkdtemp(name);
+    const std::string id = raw_id_to_text(make_raw_id(Instant{1}, 2, 3));
+    const std::string left = shared + "/" + page_folder_name(id + ".1.0");
+    const std::string foreign = shared + "/muster-of-somebody-else";
+    for (const auto& folder : {left, foreign}) {
+        ASSERT_TRUE(make_directories(folder).has_value());
+        ASSERT_TRUE(write_file_atomically(folder + "/rank-0.1", "x").has_value());
+    }
+    {
+        const PageFolder held(page_folder_name(id + ".2.0"), "/tmp/unused", shared);
+        sweep_page_folders(shared);
+        EXPECT_EQ(::access(held.path().c_str(), F_OK), 0);
+        EXPECT_NE(::access(left.c_str(), F_OK), 0);
+        EXPECT_EQ(::access((foreign + "/rank-0.1").c_str(), F_OK), 0);
+    }
+    remove_pages(foreign);
+    EXPECT_EQ(::rmdir(shared.c_str()), 0) << "the held one went with its holder";
+}
+
+TEST(PageFolder, FallsBackWhereSharedMemoryCannotBeWritten) {
+    const std::string fallback = "/tmp/muster-fallback." + std::to_string(::getpid());
+    const PageFolder folder("muster-x", fallback, "/proc/no/such");
+    EXPECT_EQ(folder.path(), fallback);
+    EXPECT_EQ(::access(fallback.c_str(), W_OK), 0);
 }
 
 } // namespace
