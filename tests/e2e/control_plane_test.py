@@ -245,11 +245,10 @@ class Refusals(ClusterTest):
         c.start()
         before = c.submit(["true"], ranks=1, name="before", token="before", devices_per_rank=0)
         filler = os.path.join(c.state, "filler")
-        with open(filler, "wb") as file:
+        with open(filler, "wb", buffering=0) as file:
             try:
                 while True:
                     file.write(b"x" * 4096)
-                    file.flush()
             except OSError:
                 pass
         answered = {}
@@ -262,6 +261,7 @@ class Refusals(ClusterTest):
         os.unlink(filler)
         if c.server.poll() is not None:
             c.start_server()
+        until(lambda: c.api().call("GET", "/readyz", raw=True)[0] == 200, 30, "a journal that writes again")
         self.assertEqual(c.submit(["true"], ranks=1, token="before", devices_per_rank=0)["id"], before["id"])
         for token, workload in answered.items():
             self.assertEqual(c.submit(["true"], ranks=1, token=token, devices_per_rank=0,
