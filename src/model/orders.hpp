@@ -52,7 +52,9 @@ struct LogChunk {
     std::int64_t from = 0;    // first byte served; above the asked one where older bytes are gone
     std::int64_t next = 0;    // ask from here next
     bool end_of_log = false;  // the rank has ended and everything was served
-    std::string text;         // stored log lines (docs/logs.md), whole lines
+    /// Stored log lines (docs/logs.md), whole ones. Behind a gap that rotation left they begin with
+    /// the kept first errors from within it, which count for no offset.
+    std::string text;
     friend bool operator==(const LogChunk&, const LogChunk&) = default;
 };
 MUSTER_DESCRIBE(LogChunk, rank, node, from, next, end_of_log, text)

@@ -75,6 +75,52 @@ std::int64_t line_start(const LogSegment& segment, std::int64_t from) {
     return from + static_cast<std::int64_t>(end);
 }
 
+/// The stamp of a stored line ("TIME ATTEMPT.GENERATION ..."); 0 where there is none.
+std::int64_t stamp_of(std::string_view line) {
+    std::int64_t stamp = 0;
+    std::from_chars(line.data(), line.data() + line.size(), stamp);
+    return stamp;
+}
+
+/// The end of a segment: enough of it to hold the context that a first error keeps.
+std::string tail_of(const LogSegment& segment) {
+    const std::int64_t bytes =
+        std::min(segment.bytes, stored_line_max + 2 * static_cast<std::int64_t>(context_bytes));
+    return read_part(segment, segment.from + segment.bytes - bytes, bytes);
+}
+
+std::int64_t last_stamp(std::string_view text) {
+    if (text.size() < 2) return 0;
+    const auto before = text.rfind('\n', text.size() - 2);
+    return stamp_of(text.substr(before == std::string_view::npos ? 0 : before + 1));
+}
+
+/// Where the asker stood in front of a gap that rotation left, the chunk begins with the lines of first
+/// errors from within the gap. They count for no offset.
+void fill_gap(LogChunk& chunk, const std::string& folder, const LogPosition& position,
+              const std::vector<LogSegment>& segments) {
+    if (position.from < 0 || chunk.from <= position.from || chunk.text.empty()) return;
+    const auto errors = read_file(folder + "/" + rank_prefix(position.rank) + "error.log");
+    if (!errors) return;
+    std::string served; // what came before the gap
+    for (const auto& segment : segments)
+        if (segment.from + segment.bytes <= position.from && segment.bytes > 0)
+            served = tail_of(segment);
+    const std::int64_t after = last_stamp(served);
+    const std::int64_t before = stamp_of(chunk.text);
+    std::string kept;
+    std::istringstream lines(*errors);
+    for (std::string line; std::getline(lines, line);) {
+        line += '\n';
+        const std::int64_t stamp = stamp_of(line);
+        if (stamp < after || stamp > before) continue;
+        const bool twice = served.find(line) != std::string::npos ||
+                           (stamp == before && chunk.text.find(line) != std::string::npos);
+        if (!twice) kept += line;
+    }
+    chunk.text = kept + chunk.text;
+}
+
 /// One look at the files; empty text with from < end: rotated meanwhile, look again.
 LogChunk read_rank(const std::string& folder, const LogPosition& position, std::int64_t bytes_max) {
     LogChunk chunk;
@@ -114,6 +160,7 @@ LogChunk read_rank(const std::string& folder, const LogPosition& position, std::
         if (at < segment_end) break;
     }
     chunk.end_of_log = !open && chunk.next >= end;
+    fill_gap(chunk, folder, position, segments);
     return chunk;
 }
 
