@@ -27,7 +27,7 @@ class Session {
   public:
     Session(const FollowOptions& options, const WorkloadDetail& start, Screen& screen)
         : options_(options), screen_(screen), id_(to_text(start.workload.id)),
-          name_(to_text(start.workload.name)) {
+          name_(to_text(start.workload.name)), ranks_(start.workload.ranks) {
         result_.job = start;
     }
 
@@ -49,6 +49,7 @@ class Session {
     Screen& screen_;
     const std::string id_;
     const std::string name_;
+    const std::int64_t ranks_;
     Interrupt* interrupt_ = nullptr;
 
     std::mutex mutex_;
@@ -142,11 +143,10 @@ void Session::wait_until(const bool& flag, Duration limit) {
 
 void Session::logs_loop(Api& api) {
     LogQuery query{.job = id_, .ranks = options_.ranks, .tail = options_.tail, .since = options_.since};
-    const std::int64_t ranks = result_.job->workload.ranks;
     if (query.ranks.empty())
-        for (std::int64_t rank = 0; rank < ranks; ++rank) query.ranks.push_back(rank);
+        for (std::int64_t rank = 0; rank < ranks_; ++rank) query.ranks.push_back(rank);
     LogPrinter printer({.terminal = screen_.out(),
-                        .rank_digits = static_cast<int>(std::to_string(ranks - 1).size()),
+                        .rank_digits = static_cast<int>(std::to_string(ranks_ - 1).size()),
                         .times = options_.times});
     auto filter = Grep::make(options_.grep);
     LogReader reader(
