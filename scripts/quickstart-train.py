@@ -3,6 +3,7 @@
 shows its progress, kills one rank with SIGKILL, shows what Muster saw and did, waits for the end.
 Exits with the job's own code, or 1 where something else went wrong."""
 
+import datetime
 import glob
 import json
 import os
@@ -37,6 +38,11 @@ def seconds(duration):
 
 def for_people(s):
     return f"{s * 1000:.0f} ms" if s < 1 else f"{s:.1f} s" if s < 60 else f"{s // 60:.0f} min {s % 60:.0f} s"
+
+
+def instant(text):
+    """RFC 3339 in UTC -> seconds since 1970."""
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 class Muster:
@@ -85,7 +91,7 @@ def progress_text(workload):
     progress = workload["progress"]
     step, total = progress["step"] + 1, progress["total"]
     if not progress["reported"] or not total:
-        return f"{workload['phase']} {workload['condition']}"
+        return state_of(workload)
     parts = [f"{100 * step // total} %", f"step {step}/{total}"]
     if progress["has_loss"]:
         parts.append(f"loss {progress['loss']:.3f}")
@@ -94,7 +100,11 @@ def progress_text(workload):
     eta = seconds(progress["eta"])
     if eta >= 0:
         parts.append(f"ETA {for_people(eta)}")
-    return "  ".join([f"{workload['condition']:10}"] + parts)
+    return "  ".join([f"{state_of(workload):10}"] + parts)
+
+
+def state_of(workload):
+    return workload["condition"] if workload["condition"] != "none" else workload["phase"]
 
 
 def pid_of_rank(workload_id, rank):
@@ -142,17 +152,16 @@ def follow(muster, line, until, limit, what):
         time.sleep(LOOK_EVERY_S)
 
 
-def show_recovery(muster, line):
+def show_blame(muster, line, killed_at):
     restart = muster.json("report", JOB)["restarts"][0]
     cause = restart.get("cause") or {}
     where = f" on node {cause['node']}" if cause.get("node") else ""
-    line.say(f"detected   {for_people(seconds(restart['detect']))} after the fault")
+    known_at = instant(muster.job()["attempts"][-1]["generations"][0]["detected_at"])
+    line.say(f"detected   {for_people(max(0.0, known_at - killed_at))} after the kill")
     line.say(f"blame      rank {cause.get('rank')}{where}, exit code {cause.get('exit_code')} "
              f"(128 + signal 9); ranks {', '.join(map(str, cause.get('consequences', [])))} only followed")
     line.say(f"cleared    {for_people(seconds(restart['teardown']))} later no process of the old generation was left")
     line.say(f"restarted  {for_people(seconds(restart['restart']))} later all ranks were started again")
-    line.say(f"training   {for_people(seconds(restart['to_step']))} later came the first step; "
-             f"{restart['lost_steps']} steps since the checkpoint were lost")
 
 
 def main():
@@ -167,15 +176,25 @@ def main():
     detail = follow(muster, line, stepped, SUBMITTED_TO_STEPS_S, f"step {KILL_AFTER_STEP}")
     pid = pid_of_rank(detail["workload"]["id"], VICTIM)
     line.say(f"now killing rank {VICTIM} (kill -9 {pid})")
+    killed_at = time.time()
     os.kill(pid, signal.SIGKILL)
 
-    def steps_again(detail):
-        workload = detail["workload"]
-        return workload["restarts"] > 0 and workload["condition"] == "training" \
-            and workload["progress"]["step"] + 1 > KILL_AFTER_STEP
+    def last_steps(detail):
+        """The step of the killed generation and the newest one; None while there is no new one."""
+        workload, generations = detail["workload"], detail["attempts"][-1]["generations"]
+        again = generations and workload["restarts"] and workload["progress"]["reported"] \
+            and workload["condition"] == "training"
+        return (generations[0]["last_step"], workload["progress"]["step"]) if again else None
 
-    follow(muster, line, steps_again, RECOVERY_S, "the recovery")
-    show_recovery(muster, line)
+    def caught_up(detail):
+        steps = last_steps(detail)
+        return steps and steps[1] > steps[0]
+
+    follow(muster, line, last_steps, RECOVERY_S, "the recovery")
+    show_blame(muster, line, killed_at)
+    line.say(f"training   {for_people(time.time() - killed_at)} after the kill, from the newest checkpoint")
+    follow(muster, line, caught_up, RECOVERY_S, "the steps of before the kill")
+    line.say(f"caught up  {for_people(time.time() - killed_at)} after the kill: the lost steps were made again")
     detail = follow(muster, line, lambda d: is_over(d["workload"]), WITHOUT_PROGRESS_S, "its end")
     workload = detail["workload"]
     line.say(f"{workload['phase']}, exit code {workload['exit_code']}, restarts {workload['restarts']}")
