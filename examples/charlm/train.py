@@ -3,7 +3,7 @@
 library, which every machine has. PyTorch 1.13 to 2.x, CPU (gloo) or CUDA (nccl).
 
     python train.py                                   one process
-    muster run --nodes 2 --ranks-per-node 2 train.py  four ranks under Muster
+    muster run --nodes 2 --nproc-per-node 2 train.py  four ranks under Muster
     muster launch --nproc-per-node 4 train.py         the same without a server
     torchrun --nproc-per-node 4 train.py              works too
 
