@@ -347,4 +347,4 @@ def comment_of(line):
     return re.search(r"(?:^|\s)(?://|#|\*)", line)
 
 
-RULES = [layers, banned_words, third_party, sizes, headers, readmes, listed, unfinished, links]
+RULES = [layers, banned_words, third_party, sizes, headers, readmes, listed, unfinished, links, named_paths]
