@@ -6,6 +6,7 @@
 #include "cli/progress_line.hpp"
 #include "cli/table.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace muster::cli {
@@ -26,21 +27,41 @@ std::string steps_text(const ReportView& report) {
     return text;
 }
 
+/// Hundredths of a percent of each row that sum to exactly 100.00 % (or to 0 without an account): the
+/// largest remainders get what rounding down left.
+std::vector<std::int64_t> hundredths_of(const std::vector<AccountRow>& account) {
+    constexpr std::int64_t whole = 10'000;
+    std::vector<std::int64_t> shares;
+    std::vector<std::pair<std::int64_t, std::size_t>> remainders;
+    std::int64_t given = 0;
+    for (std::size_t i = 0; i < account.size(); ++i) {
+        shares.push_back(account[i].share_per_million / 100);
+        given += shares.back();
+        remainders.push_back({-(account[i].share_per_million % 100), i});
+    }
+    std::sort(remainders.begin(), remainders.end());
+    for (std::size_t k = 0; k < remainders.size() && given < whole; ++k, ++given)
+        if (remainders[k].first < 0) ++shares[remainders[k].second];
+    return shares;
+}
+
 std::string account_table(const ReportView& report, int width) {
     const std::vector<Column> columns = {
         {"DEVICE TIME", false, 0}, {"SHARE", true}, {"TIME", true}, {"", false, 9, bar_width}};
     std::vector<std::vector<std::string>> rows;
+    const auto shares = hundredths_of(report.account);
     std::int64_t sum = 0;
     Duration total;
-    for (const auto& row : report.account) {
-        sum += row.share_per_million;
+    for (std::size_t i = 0; i < report.account.size(); ++i) {
+        const auto& row = report.account[i];
+        sum += shares[i];
         total += row.time;
         if (row.time.ns == 0 && row.share_per_million == 0) continue;
         const auto filled = static_cast<std::size_t>(row.share_per_million * bar_width / 1'000'000);
-        rows.push_back({row.category, share_text(row.share_per_million), duration_for_people(row.time),
+        rows.push_back({row.category, share_text(shares[i] * 100), duration_for_people(row.time),
                         std::string(filled, '=')});
     }
-    rows.push_back({say("total"), share_text(sum), duration_for_people(total)});
+    rows.push_back({say("total"), share_text(sum * 100), duration_for_people(total)});
     return fit_table(columns, rows, width);
 }
 

@@ -27,7 +27,7 @@ Status admit_agent(CoreState& state, const AgentBeat& beat) {
         if (known.boot_id != beat.boot_id && fresh)
             return fail(Code::already_exists,
                         "another machine beats as node " + beat.node.text,
-                        "give each agent its own --name; after a reboot this passes within " +
+                        "give each agent its own --node; after a reboot this passes within " +
                             to_text(state.config.suspect_after));
         if (known.boot_id == beat.boot_id && beat.session < known.session)
             return fail(Code::failed_precondition,

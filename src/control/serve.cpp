@@ -43,7 +43,8 @@ std::vector<WhyItem> dry_plan(const CoreState& state, const WorkloadSpec& spec, 
         auto item = why_item(admission.reason);
         for (const auto& node : admission.placement.nodes)
             item.text += (&node == &admission.placement.nodes.front() ? "; would start on " : ", ") +
-                         node.node.text + " (" + std::to_string(node.seats.size()) + " ranks)";
+                         node.node.text + " (" + std::to_string(node.seats.size()) +
+                         (node.seats.size() == 1 ? " rank)" : " ranks)");
         items.push_back(std::move(item));
     }
     if (const auto waiting = plan.waiting.find(id); waiting != plan.waiting.end())

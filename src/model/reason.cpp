@@ -8,8 +8,11 @@ std::string with_detail(std::string text, const Reason& reason) {
     return text;
 }
 
+constexpr std::int64_t signal_base = 128; // exit codes above tell a signal
+
 std::string exit_words(std::int64_t code) {
-    if (code > 128 && code < 128 + 65) return "was killed by signal " + std::to_string(code - 128);
+    if (code > signal_base && code <= signal_base + 64)
+        return "was killed by signal " + std::to_string(code - signal_base);
     return "ended with exit code " + std::to_string(code);
 }
 
@@ -50,6 +53,8 @@ std::string explain(const Reason& reason) {
     case ReasonCode::finished: return "every rank ended with exit code 0";
     case ReasonCode::cancelled_by_user: return "cancelled by " + subject;
     case ReasonCode::rank_failed:
+        // The last line of a killed rank tells what it did, not why it was killed.
+        if (reason.have > signal_base) return "rank " + subject + " " + exit_words(reason.have);
         return with_detail("rank " + subject + " " + exit_words(reason.have), reason);
     case ReasonCode::launcher_lost: return with_detail("the launcher on " + subject + " died", reason);
     case ReasonCode::node_lost: return "node " + subject + " gave no sign for " + have + " s";
