@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string_view>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace muster::io {
 namespace {
 
 constexpr std::string_view prefix = "muster-";
+constexpr int make_tries_max = 100; // a sweep must come between each time
 
 /// Folders of others may begin with the same word; an id does not come about by chance.
 bool is_ours(std::string_view name) {
@@ -23,10 +25,28 @@ bool is_ours(std::string_view name) {
            raw_id_from_text(name.substr(0, id_text_length)).has_value();
 }
 
+UniqueFd open_folder(const std::string& folder) {
+    return UniqueFd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+}
+
 UniqueFd try_lock(const std::string& folder) {
-    UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    UniqueFd fd = open_folder(folder);
     if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.reset();
     return fd;
+}
+
+/// Makes the folder ours, also where a sweep of another launcher looks at it in this moment: it may
+/// hold the lock for a short while, or remove the folder that it found empty and unlocked.
+UniqueFd make_locked(const std::string& folder) {
+    for (int tries = 0; tries < make_tries_max; ++tries) {
+        if (!make_directories(folder, 0700) || ::access(folder.c_str(), W_OK) != 0) return {};
+        UniqueFd fd = open_folder(folder);
+        struct stat status {};
+        if (fd && ::flock(fd.get(), LOCK_EX) == 0 && ::fstat(fd.get(), &status) == 0 &&
+            status.st_nlink > 0)
+            return fd;
+    }
+    return {};
 }
 
 std::vector<std::string> names_in(const std::string& folder) {
@@ -43,11 +63,10 @@ std::vector<std::string> names_in(const std::string& folder) {
 PageFolder::PageFolder(const std::string& name, const std::string& fallback,
                        const std::string& shared)
     : path_(shared + "/" + name) {
-    if (!make_directories(path_, 0700) || ::access(path_.c_str(), W_OK) != 0) {
-        path_ = fallback;
-        (void)make_directories(path_, 0700);
-    }
-    lock_ = try_lock(path_);
+    lock_ = make_locked(path_);
+    if (lock_) return;
+    path_ = fallback;
+    lock_ = make_locked(path_);
 }
 
 PageFolder::~PageFolder() { remove_pages(path_); }

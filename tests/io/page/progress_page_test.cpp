@@ -7,6 +7,7 @@
 #include "io/posix/files.hpp"
 #include "muster.h"
 
+#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace muster::io {
@@ -201,6 +203,30 @@ TEST(PageFolder, ASweepTakesWhatAKilledLauncherLeftAndNothingElse) {
     }
     remove_pages(foreign);
     EXPECT_EQ(::rmdir(shared.c_str()), 0) << "the held one went with its holder";
+}
+
+// Launchers of one machine start together: each sweeps while others make their folders.
+TEST(PageFolder, ASweepNeverTakesAFolderThatIsBeingMade) {
+    constexpr int rounds = 300;
+    char name[] = "/tmp/muster-shm-XXXXXX";
+    const std::string shared = ::mkdtemp(name);
+    std::atomic<bool> over = false;
+    std::thread sweeper([&] {
+        while (!over) sweep_page_folders(shared);
+    });
+    int lost = 0;
+    for (int i = 0; i < rounds; ++i) {
+        const std::string id = raw_id_to_text(make_raw_id(Instant{1}, 2, static_cast<std::uint64_t>(i)));
+        const PageFolder held(page_folder_name(id + ".1.0"), "/tmp/unused", shared);
+        const std::string page = held.path() + "/rank-0.1";
+        if (!write_file_atomically(page, "x")) ++lost;
+        sweep_page_folders(shared);
+        if (::access(page.c_str(), F_OK) != 0) ++lost;
+    }
+    over = true;
+    sweeper.join();
+    EXPECT_EQ(lost, 0);
+    EXPECT_EQ(::rmdir(shared.c_str()), 0);
 }
 
 TEST(PageFolder, FallsBackWhereSharedMemoryCannotBeWritten) {
