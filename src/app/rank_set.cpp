@@ -144,6 +144,7 @@ void RankSet::start_rank(const RankTable& table, const RankRow& row, const Envir
         place.progress_page = page->path();
         rank.page = std::move(*page);
     }
+    const std::string page_error = page ? "" : to_text(page.error());
     place.error_file = pages_->path() + "/error-" + std::to_string(row.rank) + ".json";
 
     io::SpawnSpec spec;
@@ -158,6 +159,7 @@ void RankSet::start_rank(const RankTable& table, const RankRow& row, const Envir
 
     io::RankLog& log = log_of(row.rank);
     log.begin(table.generation);
+    if (!page_error.empty()) log.note("no progress will be seen: " + page_error, clock_.now());
     rank.started_at = clock_.now();
     if (table.generation > 1)
         log.note("generation " + std::to_string(table.generation) + " begins", rank.started_at);
