@@ -11,7 +11,7 @@ namespace {
 std::int64_t whole_seconds(Duration d) { return d.ns / 1'000'000'000; }
 
 Instant last_contact(const CoreState& state, const NodeRecord& node) {
-    Instant newest = state.live.began_at; // nothing seen since the start is no evidence yet
+    Instant newest = state.live.listens_since; // nothing seen since the start is no evidence yet
     const auto agent = state.live.agents.find(node.name);
     if (agent != state.live.agents.end() && agent->second.boot_id == node.boot_id)
         newest = std::max(newest, agent->second.beat_at);

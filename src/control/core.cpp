@@ -8,6 +8,9 @@
 namespace muster::control {
 namespace {
 
+constexpr Duration listen_tick = Duration::seconds(1); // a wake-up at least so often, to see a stop
+constexpr Duration stopped_limit = Duration::seconds(2); // late wake-ups of a busy machine are shorter
+
 /// Marks what a fact changes for others: orders to send, attempts to settle, a plan to make.
 struct Marker {
     Live& live;
@@ -83,6 +86,7 @@ struct Marker {
 void begin(CoreState& state) {
     auto& live = state.live;
     live.began_at = state.now;
+    live.listens_since = state.now;
     if (state.ledger.installation.empty())
         state.emit(actor_controller,
                    InstallationCreated{state.config.installation, state.config.cluster});
@@ -132,6 +136,9 @@ Decision<FactRecord, ControlCommand> ControlCore::step(Instant now, const Contro
     ControlDecision decision;
     CoreState& state = *state_;
     state.now = std::max({now, state.now, state.ledger.last_at});
+    // Woken much later than asked for, this process was stopped itself: silence meanwhile is no
+    // evidence, as after a start.
+    if (state.live.wake_due + stopped_limit < state.now) state.live.listens_since = state.now;
     state.out = &decision;
 
     struct Take {
@@ -156,6 +163,9 @@ Decision<FactRecord, ControlCommand> ControlCore::step(Instant now, const Contro
     answer_awaits(state);
 
     decision.wake_at = next_deadline(state);
+    if (!state.live.judge_at.is_never())
+        decision.wake_at = std::min(decision.wake_at, state.now + listen_tick);
+    state.live.wake_due = decision.wake_at;
     state.out = nullptr;
     return decision;
 }

@@ -90,6 +90,8 @@ struct PendingLogs {
 
 struct Live {
     Instant began_at;
+    Instant listens_since;                 // liveness is judged from here on
+    Instant wake_due = Instant::never();   // asked for by the last step
     bool plan_needed = true;
     Instant plan_at = Instant::never(); // the next end of a back-off
     Instant judge_at;                   // the next time at which a node may be lost
