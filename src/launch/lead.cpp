@@ -89,7 +89,7 @@ bool Lead::step_once(Instant now) {
             const bool gone = view.empty && (view.order_revision == revision || view.leaving);
             return gone || !reachable(now, view);
         });
-        if (all_gone || now >= deadline_) leave();
+        if (all_gone || fenced() || now >= deadline_) leave();
         return false;
     }
     }
@@ -227,9 +227,11 @@ void Lead::begin_clear(Instant now, MemberAction action, Duration grace) {
 bool Lead::cleared() const {
     return std::all_of(views_.begin(), views_.end(), [&](const LauncherView& view) {
         const bool empty = view.empty && (view.generation == generation_ || view.leaving);
+        if (empty || &view == &views_[static_cast<std::size_t>(context_.self())]) return empty;
         // A silent one gives no proof. It is waited for only while a restart is to follow, and a
-        // silent member rules that out.
-        return empty || (verdict_ && !reachable(now_, view));
+        // silent member rules that out. A fenced attempt is over without us: each node's agent
+        // owes the server its own proof.
+        return fenced() || (verdict_ && !reachable(now_, view));
     });
 }
 

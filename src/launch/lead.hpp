@@ -107,6 +107,7 @@ class Lead {
     Instant fault_time(const ExitCause& cause) const;
     bool ends_early(const std::vector<recovery::EndedRank>& all) const;
     void decide(Verdict verdict) { verdict_ = std::move(verdict); }
+    bool fenced() const { return verdict_ && verdict_->outcome == AttemptOutcome::none; }
     void end_as_lost(Instant now, std::int64_t launcher, Reason reason);
     void stuck(Instant now);
 
