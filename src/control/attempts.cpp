@@ -131,8 +131,7 @@ bool settle_one(CoreState& state, const WorkloadId& id) {
     case AttemptOutcome::lost:
     case AttemptOutcome::none:
         if (workload.stop_asked)
-            finish(state, workload, WorkloadPhase::cancelled, exit_code_of(attempt),
-                   attempt.reason);
+            finish(state, workload, WorkloadPhase::cancelled, cancelled_exit_code, attempt.reason);
         else
             recover(state, workload, attempt);
         break;
@@ -208,9 +207,12 @@ void enforce_cancels(CoreState& state) {
         const auto* workload = state.ledger.workload(key.workload);
         const auto* attempt = workload == nullptr ? nullptr : workload->live_attempt();
         if (attempt == nullptr || attempt->number != key.attempt) continue;
-        const auto& node = attempt->placement.nodes[static_cast<std::size_t>(index)].node;
+        const auto& nodes = attempt->placement.nodes;
+        const auto& member_node = nodes[static_cast<std::size_t>(index)].node;
+        const auto& lead_node = nodes[static_cast<std::size_t>(attempt->lead)].node;
         end_attempt(state, key.workload, AttemptOutcome::lost, std::nullopt,
-                    {ReasonCode::launcher_lost, node.text, 0, 0, "it left and its lead is silent"});
+                    {ReasonCode::launcher_lost, lead_node.text, 0, 0,
+                     "it leads, is silent, and the one on " + member_node.text + " left it"});
     }
 }
 
