@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace muster::app {
@@ -73,6 +74,22 @@ control::ControlConfig config_for(const control::Ledger& ledger, Instant now) {
     return config;
 }
 
+/// Tokens are made after the journal: where they are and it is not, it was lost. To begin anew would
+/// forget every job and lock out the agents.
+Status refuse_lost_journal(const std::string& folder) {
+    const auto bytes = [&](const char* name) -> std::int64_t {
+        struct stat info{};
+        return ::stat((folder + name).c_str(), &info) == 0 ? info.st_size : -1;
+    };
+    if (bytes("/node.token") < 0 || bytes("/journal.db") > 0) return ok();
+    if (bytes("/journal.db") == 0 && bytes("/journal.db-wal") > 0) return ok();
+    return fail(Code::data_loss,
+                "this state was in use, but its journal " + folder +
+                    "/journal.db is missing or empty",
+                "restore the journal from a copy; to begin anew without any job and node, choose "
+                "another directory with --state");
+}
+
 class Server {
   public:
     Server(const ServerOptions& options, EndSignals& end) : options_(options), end_(end) {}
@@ -81,6 +98,7 @@ class Server {
         const auto listen = parse_listen(options_.listen);
         if (!listen) return fail(listen.error());
         if (auto made = io::make_directories(options_.state + "/server", 0700); !made) return made;
+        if (auto there = refuse_lost_journal(options_.state + "/server"); !there) return there;
         auto opened = io::open_journal<control::Ledger>({.directory = options_.state + "/server"});
         if (!opened) return fail(opened.error());
         auto tokens = open_tokens(options_.state);
