@@ -1,5 +1,7 @@
 #include "codec/yaml.hpp"
 
+#include "base/text.hpp"
+
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
@@ -192,6 +194,10 @@ Result<std::string> yaml_to_json(const Shape& shape, std::string_view text) {
         return fail(Code::invalid_argument,
                     "the YAML has " + std::to_string(text.size()) + " bytes, at most " +
                         std::to_string(yaml_bytes_max) + " are taken");
+    // The parser would put other characters in their place.
+    if (text.find('\0') != std::string_view::npos || to_valid_utf8(text) != text)
+        return fail(Code::invalid_argument, "the YAML holds bytes that are not UTF-8 text",
+                    "save the file as UTF-8; a zero byte is not taken either");
     try {
         if (has_second_document(text))
             return fail(Code::invalid_argument, "the YAML has more than one document",
