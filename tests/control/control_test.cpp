@@ -121,6 +121,19 @@ TEST(Control, AfterARestartNobodyIsLostBeforeTheTimeout) {
     EXPECT_EQ(h.count<NodeLost>(), 1U);
 }
 
+TEST(Control, ASilenceInWhichTheServerItselfStoodStillLosesNobody) {
+    Harness h;
+    h.beat("n1");
+    h.pass(Duration::seconds(1));
+    h.now = h.now + Duration::seconds(40); // nobody woke the core
+    h.step(Wake{});
+    EXPECT_EQ(h.count<NodeLost>(), 0U);
+    h.pass(Duration::seconds(14));
+    EXPECT_EQ(h.count<NodeLost>(), 0U);
+    h.pass(Duration::seconds(2));
+    EXPECT_EQ(h.count<NodeLost>(), 1U);
+}
+
 TEST(Control, LaunchersCountAsContactButWithoutItsAgentANodeGetsNoNewWork) {
     Harness h;
     h.beat("n1", 4);
@@ -155,6 +168,25 @@ TEST(Control, ARebootFreesWhatTheNodeHeld) {
     EXPECT_EQ(view.attempts[1].placement.nodes[0].incarnation, 2);
     // A launcher of the boot before is fenced.
     EXPECT_TRUE(h.say(h.launcher(job.id, 1, 0)).fenced);
+}
+
+TEST(Control, LostLaunchersAreNoLackOfProgress) {
+    Harness h;
+    h.beat("n1");
+    auto spec = job_spec(1);
+    spec.restarts.per_ten_minutes = 10;
+    const auto job = h.submit(spec);
+    for (int crash = 1; crash <= 5; ++crash) {
+        h.obey("n1", *h.beat("n1"));
+        ASSERT_EQ(h.agent("n1").held.size(), 1U) << crash;
+        h.run_generation(job.id, crash, 1, 1, 5); // the same step, again and again
+        auto& held = h.agent("n1").held[0];
+        held.state = HoldState::released;
+        held.launcher_error = "killed by signal 9";
+        h.obey("n1", *h.beat("n1"));
+        h.pass(Duration::seconds(2)); // the back-off
+    }
+    EXPECT_FALSE(is_terminal(h.get("train").workload.phase));
 }
 
 TEST(Control, ACrashedLauncherMeansANewAttemptWithinTheBudget) {
