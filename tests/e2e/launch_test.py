@@ -266,7 +266,7 @@ class LaunchTest(unittest.TestCase):
         for folder in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/freezer", "/dev/shm"):
             if os.path.isdir(folder):
                 found.update(os.path.join(folder, name) for name in os.listdir(folder)
-                             if name.startswith("muster-"))
+                             if name.startswith("muster-") and not name.startswith("muster-test-"))
         return found
 
     # ---- logs
