@@ -74,8 +74,8 @@ control::ControlConfig config_for(const control::Ledger& ledger, Instant now) {
     return config;
 }
 
-/// Tokens are made after the journal: where they are and it is not, it was lost. To begin anew would
-/// forget every job and lock out the agents.
+/// Tokens are made after the journal: where they are and it is not, it was lost. To begin anew
+/// would forget every job and lock out the agents.
 Status refuse_lost_journal(const std::string& folder) {
     const auto bytes = [&](const char* name) -> std::int64_t {
         struct stat info{};
