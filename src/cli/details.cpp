@@ -8,6 +8,7 @@
 #include "cli/pause.hpp"
 #include "cli/print.hpp"
 #include "cli/progress_line.hpp"
+#include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "cli/version.hpp"
 #include "cli/views_text.hpp"
@@ -137,25 +138,6 @@ std::string node_text(const NodeView& node, const Terminal& terminal) {
     fields.push_back({say("Incarnation"), std::to_string(node.incarnation)});
     fields.push_back({say("Agent"), inventory.version});
     return field_list(fields, terminal.width);
-}
-
-template <class View, class Text>
-int show_one(const ShowFlags& flags, const std::string& target, const Text& text_of) {
-    const Render render = [&](Api& api, int width) -> Result<std::string> {
-        auto view = api.get<View>(target);
-        if (!view) return fail(view.error());
-        if (is_document(flags.output)) return as_document(*view, flags.output);
-        Terminal terminal = look_at_terminal(1, flags.common.no_color);
-        terminal.width = flags.output == Output::wide ? 0 : width;
-        return text_of(*view, terminal);
-    };
-    if (flags.watch) return watch(flags.common, render);
-    auto api = Api::connect(flags.common);
-    if (!api) return report_error(api.error());
-    auto text = render(*api, look_at_terminal(1, true).width);
-    if (!text) return report_error(text.error());
-    print_text(*text);
-    return exit_ok;
 }
 
 } // namespace
