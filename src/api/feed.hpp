@@ -29,7 +29,6 @@ struct FactPage {
 };
 MUSTER_DESCRIBE(FactPage, items, next)
 
-inline constexpr std::int64_t event_page_max = 1'000;
 inline constexpr std::size_t recent_events_max = 4'096; // kept in memory for watchers
 inline constexpr std::size_t watcher_unsent_max = 256 * 1024; // then it waits at its place
 inline constexpr std::size_t feed_tasks_max = 1'000;          // pages asked for and not served

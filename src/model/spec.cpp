@@ -141,9 +141,4 @@ Result<NodeName> parse_node_name(const std::string& text) {
     return NodeName{text};
 }
 
-Result<WorkloadName> parse_workload_name(const std::string& text) {
-    if (!is_dns_label(text)) return wrong("name", "\"" + text + "\" is not a name", name_rule);
-    return WorkloadName{text};
-}
-
 } // namespace muster

@@ -21,6 +21,5 @@ Result<WorkloadSpec> checked_spec(WorkloadSpec spec);
 WorkloadName default_name(const WorkloadSpec& spec, const WorkloadId& id);
 
 Result<NodeName> parse_node_name(const std::string& text);
-Result<WorkloadName> parse_workload_name(const std::string& text);
 
 } // namespace muster
