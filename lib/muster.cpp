@@ -1,15 +1,15 @@
-// The writer's side of the progress page. Plain C++ without the standard library's run time: it lives
-// in other people's processes.
+// The writer's side of the progress page. Plain C++ without the standard library's run time: it
+// lives in other people's processes.
 
 #include "muster.h"
 
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <ctime>
 #include <unistd.h>
 
 namespace {

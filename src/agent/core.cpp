@@ -60,8 +60,9 @@ void AgentCore::on(Instant now, const OrderArrived& event, Out& out) {
     }
     lane_answered(event.lane, event.order.asked);
     if (event.order.asked < obeyed_asked_) return; // a newer one was obeyed already
-    // A held poll may be answered with newer truth before the answer to a later push arrives. Only an
-    // answer to a beat that was sent after an order was obeyed is newer than that order for certain.
+    // A held poll may be answered with newer truth before the answer to a later push arrives. Only
+    // an answer to a beat that was sent after an order was obeyed is newer than that order for
+    // certain.
     const bool may_be_older = event.order.asked <= asked_when_obeyed_;
     if (may_be_older && event.order.revision < order_revision_) return;
     obey(now, event.order, out);
@@ -133,9 +134,7 @@ void AgentCore::on(Instant now, const GroupCleared& event, Out& out) {
     news_ = true;
 }
 
-void AgentCore::on(Instant, const SampleTaken& event, Out&) {
-    sample_ = event.sample;
-}
+void AgentCore::on(Instant, const SampleTaken& event, Out&) { sample_ = event.sample; }
 
 void AgentCore::on(Instant now, const LogsRead& event, Out&) {
     if (replies_.size() >= log_requests_max) replies_.erase(replies_.begin());
@@ -171,8 +170,7 @@ void AgentCore::clear_group(const AttemptKey& key, Out& out) {
 void AgentCore::clear_those_due(Instant now, Out& out) {
     for (auto& [key, watch] : watches_) {
         if (watch.clearing || now < watch.clear_at) continue;
-        if (watch.error.empty())
-            watch.error = "killed: it did not leave within its grace";
+        if (watch.error.empty()) watch.error = "killed: it did not leave within its grace";
         clear_group(key, out);
     }
 }

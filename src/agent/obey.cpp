@@ -8,9 +8,7 @@
 namespace muster::agent {
 namespace {
 
-AttemptKey key_of(const AttemptOrder& entry) {
-    return {entry.workload, entry.attempt};
-}
+AttemptKey key_of(const AttemptOrder& entry) { return {entry.workload, entry.attempt}; }
 
 std::set<std::int64_t> devices_of(const AttemptOrder& entry) {
     std::set<std::int64_t> devices;
@@ -90,8 +88,8 @@ bool AgentCore::may_start(const AttemptOrder& entry) const {
 void AgentCore::read_logs(Instant now, const AgentOrder& order, Out& out) {
     // One that the order has dropped was answered: remembering it would use up the limit.
     std::erase_if(logs_asked_, [&](const LogAsked& asked) {
-        return asked.until <= now || std::ranges::find(order.log_requests, asked.request) ==
-                                         order.log_requests.end();
+        return asked.until <= now ||
+               std::ranges::find(order.log_requests, asked.request) == order.log_requests.end();
     });
     for (const auto& request : order.log_requests) {
         const bool known = std::ranges::any_of(

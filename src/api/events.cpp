@@ -66,16 +66,17 @@ class Describe {
     }
     void operator()(const WorkloadSubmitted& fact) {
         set("WorkloadSubmitted", "job/" + fact.name.text,
-            "job " + fact.name.text + " submitted: " +
-                count(static_cast<std::size_t>(total_ranks(fact.spec)), "rank") + " on " +
-                count(static_cast<std::size_t>(total_devices(fact.spec)), "device"));
+            "job " + fact.name.text +
+                " submitted: " + count(static_cast<std::size_t>(total_ranks(fact.spec)), "rank") +
+                " on " + count(static_cast<std::size_t>(total_devices(fact.spec)), "device"));
     }
     void operator()(const WorkloadAdmitted& fact) {
         std::string nodes;
         for (const auto& placed : fact.placement.nodes)
             nodes += (nodes.empty() ? "" : ", ") + placed.node.text;
         job("WorkloadAdmitted", fact.id,
-            "attempt " + std::to_string(fact.attempt) + " placed on " + nodes + because(fact.reason));
+            "attempt " + std::to_string(fact.attempt) + " placed on " + nodes +
+                because(fact.reason));
     }
     void operator()(const WorkloadStopAsked& fact) {
         job("WorkloadStopAsked", fact.id, "stopping" + because(fact.reason));
@@ -87,8 +88,8 @@ class Describe {
                 count(static_cast<std::size_t>(fact.ranks), "rank"));
     }
     void operator()(const GenerationClosed& fact) {
-        std::string text = "generation " + std::to_string(fact.summary.generation) + " of attempt " +
-                           std::to_string(fact.attempt) + " ended";
+        std::string text = "generation " + std::to_string(fact.summary.generation) +
+                           " of attempt " + std::to_string(fact.attempt) + " ended";
         if (fact.summary.last_step >= 0)
             text += " after step " + std::to_string(fact.summary.last_step);
         job("GenerationClosed", fact.id, text + because(fact.reason));

@@ -57,8 +57,10 @@ void EventFeed::page(http::Responder responder, Sequence after, std::size_t limi
     {
         const std::lock_guard lock(mutex_);
         if (stopping_ || tasks_.size() >= feed_tasks_max)
-            return shared->answer(Error{Code::unavailable, "too many pages are asked for at once",
-                                        "try again in a moment", {}});
+            return shared->answer(Error{Code::unavailable,
+                                        "too many pages are asked for at once",
+                                        "try again in a moment",
+                                        {}});
         tasks_.push_back([this, shared, after, limit, facts] {
             serve_page(std::move(*shared), after, limit, facts);
         });
@@ -82,7 +84,8 @@ void EventFeed::run() {
             auto limit = next_heartbeat;
             if (pace == Pace::busy) limit = std::chrono::steady_clock::now();
             if (pace == Pace::slow)
-                limit = std::min(limit, std::chrono::steady_clock::now() + nanos(slow_watcher_pause));
+                limit =
+                    std::min(limit, std::chrono::steady_clock::now() + nanos(slow_watcher_pause));
             wake_.wait_until(lock, limit, [this] {
                 return stopping_ || !published_.empty() || !joining_.empty() || !tasks_.empty();
             });
@@ -131,8 +134,7 @@ EventFeed::Pace EventFeed::pump(Watcher& watcher) {
             pump_history(watcher);
             return Pace::busy; // the others' turn first
         }
-        const auto offset =
-            static_cast<std::size_t>(watcher.after + 1 - recent_.front().sequence);
+        const auto offset = static_cast<std::size_t>(watcher.after + 1 - recent_.front().sequence);
         if (!watcher.stream.write(recent_[offset].text)) return Pace::idle;
         watcher.after = recent_[offset].sequence;
     }

@@ -29,9 +29,9 @@ struct FactPage {
 };
 MUSTER_DESCRIBE(FactPage, items, next)
 
-inline constexpr std::size_t recent_events_max = 4'096; // kept in memory for watchers
-inline constexpr std::size_t watcher_unsent_max = 256 * 1024; // then it waits at its place
-inline constexpr std::size_t feed_tasks_max = 1'000;          // pages asked for and not served
+inline constexpr std::size_t recent_events_max = 4'096;            // kept in memory for watchers
+inline constexpr std::size_t watcher_unsent_max = 256 * 1024;      // then it waits at its place
+inline constexpr std::size_t feed_tasks_max = 1'000;               // pages asked for and not served
 inline constexpr Duration heartbeat_every = Duration::seconds(15); // a comment line to each watcher
 inline constexpr Duration slow_watcher_pause = Duration::millis(50);
 

@@ -1,7 +1,7 @@
 #pragma once
-// Metrics in Prometheus' text form, from one described table (metrics.cpp): a metric that is not in it
-// cannot be written. Labels are bounded: never ranks, jobs or ids. docs/metrics.md is checked against
-// the table.
+// Metrics in Prometheus' text form, from one described table (metrics.cpp): a metric that is not in
+// it cannot be written. Labels are bounded: never ranks, jobs or ids. docs/metrics.md is checked
+// against the table.
 
 #include "control/ledger.hpp"
 #include "io/http/server.hpp"
@@ -30,7 +30,7 @@ struct ClusterCounts {
     std::int64_t commands_held = 0;    // until their facts are durable
     std::int64_t requests_refused = 0; // because the mailbox was full
     bool journal_accepts = true;
-    double journal_seconds = 0;         // sum over commits: appended to durable
+    double journal_seconds = 0; // sum over commits: appended to durable
     std::int64_t journal_commits = 0;
     double step_seconds = 0; // sum over the core's steps
     std::int64_t steps = 0;

@@ -62,7 +62,8 @@ std::string operation_of(const Route& route, codec::Schemas& schemas) {
                                   json_string(route.summary), parameters_of(route));
     if (route.request != nullptr) {
         const std::string schema = schemas.use(*route.request);
-        out += fmt::format(R"(,"requestBody":{{"content":{{"application/json":{{"schema":{}}})", schema);
+        out += fmt::format(R"(,"requestBody":{{"content":{{"application/json":{{"schema":{}}})",
+                           schema);
         if (route.id == "submitWorkload")
             out += fmt::format(R"(,"application/yaml":{{"schema":{}}})", schema);
         out += "}}";

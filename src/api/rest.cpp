@@ -37,8 +37,9 @@ bool allowed(const Route& route, Principal principal) {
 bool equal_secrets(std::string_view a, std::string_view b) {
     unsigned difference = a.size() == b.size() ? 0 : 1;
     for (std::size_t i = 0; i < a.size(); ++i)
-        difference |= static_cast<unsigned char>(a[i]) ^
-                      static_cast<unsigned>(static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]));
+        difference |=
+            static_cast<unsigned char>(a[i]) ^
+            static_cast<unsigned>(static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]));
     return difference == 0;
 }
 
@@ -79,29 +80,29 @@ void Rest::handle(http::HttpRequest request, http::Responder responder) {
     }
     if (found == nullptr && methods.empty()) return unknown_path(request, std::move(responder));
     if (found == nullptr) {
-        auto response = http::error_response(
-            {Code::invalid_argument,
-             to_valid_utf8(request.method) + " is not an operation on " + to_valid_utf8(request.path),
-             "use " + methods, {}});
+        auto response =
+            http::error_response({Code::invalid_argument,
+                                  to_valid_utf8(request.method) + " is not an operation on " +
+                                      to_valid_utf8(request.path),
+                                  "use " + methods,
+                                  {}});
         response.status = 405;
         response.headers["Allow"] = methods;
         meter_.count("none", 405, {});
         return responder.answer(std::move(response));
     }
     Call call{*found, std::move(request), std::move(responder), Principal::anyone, std::move(path)};
-    const auto refuse = [&](const Error& error) {
-        respond(call, http::error_response(error));
-    };
+    const auto refuse = [&](const Error& error) { respond(call, http::error_response(error)); };
     if (!allowed(*found, Principal::anyone)) {
         const auto principal = principal_of(call.request);
         if (!principal) return refuse(principal.error());
         call.principal = *principal;
         if (!allowed(*found, *principal))
-            return refuse({Code::permission_denied,
-                           "a " + std::string(principal_name(*principal)) + "'s token may not do this",
-                           "use the " + std::string(principal_name(found->allowed.front())) +
-                               "'s token",
-                           {}});
+            return refuse(
+                {Code::permission_denied,
+                 "a " + std::string(principal_name(*principal)) + "'s token may not do this",
+                 "use the " + std::string(principal_name(found->allowed.front())) + "'s token",
+                 {}});
     }
     if (auto checked = check_query(*found, call.request); !checked) return refuse(checked.error());
     found->handler(*this, call);
@@ -117,11 +118,11 @@ void Rest::unknown_path(const http::HttpRequest& request, http::Responder respon
     std::vector<std::string> patterns;
     for (const auto& route : routes()) patterns.emplace_back(route.pattern);
     const std::string close = nearest(request.path, patterns);
-    responder.answer(Error{Code::not_found,
-                           "there is no " + to_valid_utf8(request.path) + " in this interface",
-                           close.empty() ? "see /openapi.json for what there is"
-                                         : "did you mean " + close + "?",
-                           {}});
+    responder.answer(
+        Error{Code::not_found,
+              "there is no " + to_valid_utf8(request.path) + " in this interface",
+              close.empty() ? "see /openapi.json for what there is" : "did you mean " + close + "?",
+              {}});
 }
 
 std::int64_t Rest::keep(Call& call, bool droppable) {

@@ -68,7 +68,9 @@ class Rest {
     void set_transport(std::function<http::HttpCounters()> counters) {
         transport_ = std::move(counters);
     }
-    http::HttpCounters transport() const { return transport_ ? transport_() : http::HttpCounters{}; }
+    http::HttpCounters transport() const {
+        return transport_ ? transport_() : http::HttpCounters{};
+    }
 
   private:
     Result<Principal> principal_of(const http::HttpRequest& request) const;

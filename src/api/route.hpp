@@ -1,6 +1,6 @@
 #pragma once
-// Route: one operation of the REST interface. The table of all of them (routes.cpp) is the one source
-// of dispatch and of OpenAPI; docs/api.md is checked against it.
+// Route: one operation of the REST interface. The table of all of them (routes.cpp) is the one
+// source of dispatch and of OpenAPI; docs/api.md is checked against it.
 
 #include "codec/shape.hpp"
 #include "io/http/server.hpp"
@@ -26,7 +26,8 @@ struct Parameter {
     std::string_view name;
     ParameterType type = ParameterType::text;
     std::string_view summary;
-    std::int64_t max = std::numeric_limits<std::int64_t>::max(); // integers; larger ones are refused
+    std::int64_t max =
+        std::numeric_limits<std::int64_t>::max(); // integers; larger ones are refused
 };
 
 /// One request on its way to a handler: matched, authorised, its query checked against the table.
@@ -62,7 +63,8 @@ struct Route {
 std::span<const Route> routes();
 
 /// The path's parameters where it fits the pattern.
-bool match(std::string_view pattern, std::string_view path, std::map<std::string, std::string>& out);
+bool match(std::string_view pattern, std::string_view path,
+           std::map<std::string, std::string>& out);
 
 /// Every query parameter is known, of its type and within its limit.
 Status check_query(const Route& route, const http::HttpRequest& request);

@@ -39,12 +39,14 @@ bool is_client_token(std::string_view text) {
 }
 
 Result<WorkloadSpec> spec_of(const http::HttpRequest& request) {
-    std::string type(request.header("content-type").substr(0, request.header("content-type").find(';')));
+    std::string type(
+        request.header("content-type").substr(0, request.header("content-type").find(';')));
     while (!type.empty() && type.back() == ' ') type.pop_back();
     const codec::DecodeOptions people{.unknown = codec::UnknownKeys::refuse,
                                       .bare_times = codec::BareTimes::refuse};
     auto spec = [&]() -> Result<WorkloadSpec> {
-        if (type.empty() || type == "application/json" || type == "application/x-www-form-urlencoded")
+        if (type.empty() || type == "application/json" ||
+            type == "application/x-www-form-urlencoded")
             return codec::from_json<WorkloadSpec>(request.body, people);
         if (type == "application/yaml" || type == "application/x-yaml" || type == "text/yaml")
             return codec::from_yaml<WorkloadSpec>(request.body);
@@ -59,8 +61,9 @@ Result<WorkloadSpec> spec_of(const http::HttpRequest& request) {
 void submit(Rest& rest, Call& call) {
     const std::string token(call.request.header("client-token"));
     if (!is_client_token(token))
-        return refuse(rest, call, {Code::invalid_argument, "the Client-Token is not usable",
-                                   "at most 128 visible ASCII characters", "client-token"});
+        return refuse(rest, call,
+                      {Code::invalid_argument, "the Client-Token is not usable",
+                       "at most 128 visible ASCII characters", "client-token"});
     auto spec = spec_of(call.request);
     if (!spec) return refuse(rest, call, spec.error());
     const bool dry_run = call.flag("dry_run");
@@ -68,9 +71,12 @@ void submit(Rest& rest, Call& call) {
 }
 
 void list_workloads(Rest& rest, Call& call) {
-    rest.ask(call, control::ListWorkloads{call.flag("all"), call.integer("limit", 100), call.text("after")});
+    rest.ask(call, control::ListWorkloads{call.flag("all"), call.integer("limit", 100),
+                                          call.text("after")});
 }
-void get_workload(Rest& rest, Call& call) { rest.ask(call, control::GetWorkload{call.path["job"]}); }
+void get_workload(Rest& rest, Call& call) {
+    rest.ask(call, control::GetWorkload{call.path["job"]});
+}
 void cancel(Rest& rest, Call& call) { rest.ask(call, control::Cancel{call.path["job"]}); }
 void why(Rest& rest, Call& call) { rest.ask(call, control::Why{call.path["job"]}); }
 void report(Rest& rest, Call& call) { rest.ask(call, control::GetReport{call.path["job"]}); }
@@ -121,7 +127,8 @@ Result<std::vector<LogPosition>> positions_of(const Call& call) {
             auto position = position_of(item);
             if (!position) return fail(wrong_position(name, item));
             const bool fresh = placed.insert(position->rank).second;
-            if (fresh || std::string_view(name) == "from") positions.push_back(std::move(*position));
+            if (fresh || std::string_view(name) == "from")
+                positions.push_back(std::move(*position));
         }
     }
     return positions;
@@ -186,8 +193,9 @@ void stream_events(Rest& rest, Call& call) {
     std::int64_t after = call.integer("after", 0);
     const std::string_view last = call.request.header("last-event-id");
     if (!last.empty() && (!parse_number(last, after) || after < 0))
-        return refuse(rest, call, {Code::invalid_argument, "Last-Event-ID is not an event's number",
-                                   "send the id of the last event seen", "last-event-id"});
+        return refuse(rest, call,
+                      {Code::invalid_argument, "Last-Event-ID is not an event's number",
+                       "send the id of the last event seen", "last-event-id"});
     auto stream = call.responder.stream();
     if (!stream) return refuse(rest, call, stream.error());
     stream->write(std::string("retry: 1000\n\n"));
@@ -232,71 +240,241 @@ constexpr std::string_view json = "application/json";
 
 std::vector<Route> workload_routes() {
     return {
-        {"POST", "/v1/workloads", "submitWorkload", for_users(),
+        {"POST",
+         "/v1/workloads",
+         "submitWorkload",
+         for_users(),
          {{"dry_run", ParameterType::boolean, "change nothing, tell what would happen"}},
-         shape<WorkloadSpec>, shape<control::Submitted>, json,
-         "Submit a workload; with a Client-Token header a repeated request is safe", submit},
-        {"GET", "/v1/workloads", "listWorkloads", for_users(),
+         shape<WorkloadSpec>,
+         shape<control::Submitted>,
+         json,
+         "Submit a workload; with a Client-Token header a repeated request is safe",
+         submit},
+        {"GET",
+         "/v1/workloads",
+         "listWorkloads",
+         for_users(),
          {{"all", ParameterType::boolean, "ended ones too"}, limit_parameter, after_page},
-         nullptr, shape<control::WorkloadPage>, json, "List workloads", list_workloads},
-        {"GET", "/v1/workloads/{job}", "getWorkload", for_users(), {}, nullptr,
-         shape<WorkloadDetail>, json, "One workload with its attempts and ranks", get_workload},
-        {"POST", "/v1/workloads/{job}:cancel", "cancelWorkload", for_users(), {}, nullptr,
-         shape<WorkloadDetail>, json, "Stop a workload; its devices are free once its processes are "
-         "gone", cancel},
-        {"GET", "/v1/workloads/{job}:await", "awaitWorkload", for_users(), {hold_parameter}, nullptr,
-         shape<WorkloadDetail>, json, "Answered when the workload has ended, or after the hold",
+         nullptr,
+         shape<control::WorkloadPage>,
+         json,
+         "List workloads",
+         list_workloads},
+        {"GET",
+         "/v1/workloads/{job}",
+         "getWorkload",
+         for_users(),
+         {},
+         nullptr,
+         shape<WorkloadDetail>,
+         json,
+         "One workload with its attempts and ranks",
+         get_workload},
+        {"POST",
+         "/v1/workloads/{job}:cancel",
+         "cancelWorkload",
+         for_users(),
+         {},
+         nullptr,
+         shape<WorkloadDetail>,
+         json,
+         "Stop a workload; its devices are free once its processes are "
+         "gone",
+         cancel},
+        {"GET",
+         "/v1/workloads/{job}:await",
+         "awaitWorkload",
+         for_users(),
+         {hold_parameter},
+         nullptr,
+         shape<WorkloadDetail>,
+         json,
+         "Answered when the workload has ended, or after the hold",
          await_workload},
-        {"GET", "/v1/workloads/{job}/why", "explainWorkload", for_users(), {}, nullptr,
-         shape<WhyView>, json, "Why it waits, or how it came here", why},
-        {"GET", "/v1/workloads/{job}/report", "reportWorkload", for_users(), {}, nullptr,
-         shape<ReportView>, json, "Steps, loss, goodput account, restarts with cause and cost",
+        {"GET",
+         "/v1/workloads/{job}/why",
+         "explainWorkload",
+         for_users(),
+         {},
+         nullptr,
+         shape<WhyView>,
+         json,
+         "Why it waits, or how it came here",
+         why},
+        {"GET",
+         "/v1/workloads/{job}/report",
+         "reportWorkload",
+         for_users(),
+         {},
+         nullptr,
+         shape<ReportView>,
+         json,
+         "Steps, loss, goodput account, restarts with cause and cost",
          report},
-        {"GET", "/v1/workloads/{job}/logs", "readLogs", for_users(),
+        {"GET",
+         "/v1/workloads/{job}/logs",
+         "readLogs",
+         for_users(),
          {{"ranks", ParameterType::text, "ranks to read: 0,1; none: all of them"},
-          {"from", ParameterType::text, "byte places by rank: 0:123,1:-4096 (negative: before the end)"},
+          {"from", ParameterType::text,
+           "byte places by rank: 0:123,1:-4096 (negative: before the end)"},
           {"bytes_max", ParameterType::integer, "bytes of the whole answer", log_bytes_max}},
-         nullptr, shape<JobLogs>, json, "What ranks print, as stored lines", read_logs},
+         nullptr,
+         shape<JobLogs>,
+         json,
+         "What ranks print, as stored lines",
+         read_logs},
     };
 }
 
 std::vector<Route> cluster_routes() {
     return {
-        {"GET", "/v1/nodes", "listNodes", for_users(), {limit_parameter, after_page}, nullptr,
-         shape<control::NodePage>, json, "List nodes", list_nodes},
-        {"GET", "/v1/nodes/{node}", "getNode", for_users(), {}, nullptr, shape<NodeView>, json,
-         "One node", get_node},
-        {"POST", "/v1/nodes/{node}:cordon", "cordonNode", for_users(), {}, shape<CordonBody>,
-         shape<NodeView>, json, "No new work for a node; what runs goes on", cordon},
-        {"POST", "/v1/nodes/{node}:uncordon", "uncordonNode", for_users(), {}, nullptr,
-         shape<NodeView>, json, "Work for a node again", uncordon},
-        {"GET", "/v1/events", "listEvents", for_users(), {after_fact, limit_parameter}, nullptr,
-         shape<EventPage>, json, "What happened, oldest first", list_events},
-        {"GET", "/v1/events:stream", "streamEvents", for_users(), {after_fact}, nullptr, nullptr,
-         "text/event-stream", "The same as server-sent events, past ones first; resumes by "
-         "Last-Event-ID", stream_events},
-        {"GET", "/v1/journal", "readJournal", for_users(), {after_fact, limit_parameter}, nullptr,
-         shape<FactPage>, json, "The facts themselves, times in nanoseconds", read_journal},
-        {"GET", "/v1/server", "getServer", for_both(), {}, nullptr, shape<ServerView>, json,
-         "The server", get_server},
+        {"GET",
+         "/v1/nodes",
+         "listNodes",
+         for_users(),
+         {limit_parameter, after_page},
+         nullptr,
+         shape<control::NodePage>,
+         json,
+         "List nodes",
+         list_nodes},
+        {"GET",
+         "/v1/nodes/{node}",
+         "getNode",
+         for_users(),
+         {},
+         nullptr,
+         shape<NodeView>,
+         json,
+         "One node",
+         get_node},
+        {"POST",
+         "/v1/nodes/{node}:cordon",
+         "cordonNode",
+         for_users(),
+         {},
+         shape<CordonBody>,
+         shape<NodeView>,
+         json,
+         "No new work for a node; what runs goes on",
+         cordon},
+        {"POST",
+         "/v1/nodes/{node}:uncordon",
+         "uncordonNode",
+         for_users(),
+         {},
+         nullptr,
+         shape<NodeView>,
+         json,
+         "Work for a node again",
+         uncordon},
+        {"GET",
+         "/v1/events",
+         "listEvents",
+         for_users(),
+         {after_fact, limit_parameter},
+         nullptr,
+         shape<EventPage>,
+         json,
+         "What happened, oldest first",
+         list_events},
+        {"GET",
+         "/v1/events:stream",
+         "streamEvents",
+         for_users(),
+         {after_fact},
+         nullptr,
+         nullptr,
+         "text/event-stream",
+         "The same as server-sent events, past ones first; resumes by "
+         "Last-Event-ID",
+         stream_events},
+        {"GET",
+         "/v1/journal",
+         "readJournal",
+         for_users(),
+         {after_fact, limit_parameter},
+         nullptr,
+         shape<FactPage>,
+         json,
+         "The facts themselves, times in nanoseconds",
+         read_journal},
+        {"GET",
+         "/v1/server",
+         "getServer",
+         for_both(),
+         {},
+         nullptr,
+         shape<ServerView>,
+         json,
+         "The server",
+         get_server},
     };
 }
 
 std::vector<Route> other_routes() {
     return {
-        {"POST", "/v1/agents:beat", "agentBeat", for_nodes(), {hold_parameter}, shape<AgentBeat>,
-         shape<AgentOrder>, json, "Between Muster's parts: an agent's beat", agent_beat},
-        {"POST", "/v1/launchers:beat", "launcherBeat", for_nodes(), {hold_parameter},
-         shape<LauncherBeat>, shape<LauncherOrder>, json,
-         "Between Muster's parts: a launcher's beat", launcher_beat},
-        {"GET", "/openapi.json", "openapi", for_anyone(), {}, nullptr, nullptr, json,
-         "This description", openapi_document},
-        {"GET", "/healthz", "healthz", for_anyone(), {}, nullptr, nullptr, "text/plain",
-         "200 while the process serves", healthz},
-        {"GET", "/readyz", "readyz", for_anyone(), {}, nullptr, nullptr, "text/plain",
-         "200 while requests are taken, 503 with the reason otherwise", readyz},
-        {"GET", "/metrics", "metrics", for_anyone(), {}, nullptr, nullptr, "text/plain",
-         "Metrics in Prometheus' text form", metrics_page},
+        {"POST",
+         "/v1/agents:beat",
+         "agentBeat",
+         for_nodes(),
+         {hold_parameter},
+         shape<AgentBeat>,
+         shape<AgentOrder>,
+         json,
+         "Between Muster's parts: an agent's beat",
+         agent_beat},
+        {"POST",
+         "/v1/launchers:beat",
+         "launcherBeat",
+         for_nodes(),
+         {hold_parameter},
+         shape<LauncherBeat>,
+         shape<LauncherOrder>,
+         json,
+         "Between Muster's parts: a launcher's beat",
+         launcher_beat},
+        {"GET",
+         "/openapi.json",
+         "openapi",
+         for_anyone(),
+         {},
+         nullptr,
+         nullptr,
+         json,
+         "This description",
+         openapi_document},
+        {"GET",
+         "/healthz",
+         "healthz",
+         for_anyone(),
+         {},
+         nullptr,
+         nullptr,
+         "text/plain",
+         "200 while the process serves",
+         healthz},
+        {"GET",
+         "/readyz",
+         "readyz",
+         for_anyone(),
+         {},
+         nullptr,
+         nullptr,
+         "text/plain",
+         "200 while requests are taken, 503 with the reason otherwise",
+         readyz},
+        {"GET",
+         "/metrics",
+         "metrics",
+         for_anyone(),
+         {},
+         nullptr,
+         nullptr,
+         "text/plain",
+         "Metrics in Prometheus' text form",
+         metrics_page},
     };
 }
 

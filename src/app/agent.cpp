@@ -173,9 +173,9 @@ void AgentShell::take_ends(const std::vector<pollfd>& polled,
         const auto gone = launchers_.take_end(watched[i].key);
         if (!gone) continue;
         io::log_event("launcher_gone", {{"workload", to_text(gone->key.workload)},
-                                    {"attempt", std::to_string(gone->key.attempt)},
-                                    {"result", gone->result ? "yes" : "no"},
-                                    {"error", gone->error}});
+                                        {"attempt", std::to_string(gone->key.attempt)},
+                                        {"result", gone->result ? "yes" : "no"},
+                                        {"error", gone->error}});
         step(*gone);
     }
 }
@@ -220,26 +220,26 @@ void AgentShell::note_contact(const agent::AgentEvent& event) {
 void AgentShell::carry_out(const agent::StartLauncher& command) {
     const auto started = launchers_.start(command, core_.ledger().installation);
     io::log_event(started.pid != 0 ? "launcher_started" : "launcher_not_started",
-              {{"job", command.order.name.text},
-               {"workload", to_text(started.key.workload)},
-               {"attempt", std::to_string(started.key.attempt)},
-               {"pid", std::to_string(started.pid)},
-               {"error", started.error}});
+                  {{"job", command.order.name.text},
+                   {"workload", to_text(started.key.workload)},
+                   {"attempt", std::to_string(started.key.attempt)},
+                   {"pid", std::to_string(started.pid)},
+                   {"error", started.error}});
     mailbox_.push(started);
 }
 
 void AgentShell::carry_out(const agent::AdoptLauncher& command) {
     const auto event = launchers_.adopt(command);
     io::log_event(std::holds_alternative<agent::LauncherStarted>(event) ? "launcher_adopted"
-                                                                    : "launcher_not_found",
-              {{"workload", to_text(command.key.workload)},
-               {"attempt", std::to_string(command.key.attempt)}});
+                                                                        : "launcher_not_found",
+                  {{"workload", to_text(command.key.workload)},
+                   {"attempt", std::to_string(command.key.attempt)}});
     mailbox_.push(event);
 }
 
 void AgentShell::carry_out(const agent::AskLauncherToLeave& command) {
     io::log_event("launcher_asked_to_leave", {{"workload", to_text(command.key.workload)},
-                                          {"attempt", std::to_string(command.key.attempt)}});
+                                              {"attempt", std::to_string(command.key.attempt)}});
     launchers_.ask_to_leave(command.key);
 }
 
@@ -262,7 +262,7 @@ Result<Inventory> take_inventory(const AgentOptions& options) {
     if (!options.slots) {
         auto found = io::find_nvidia_devices();
         io::log_event("devices_found",
-                  {{"gpus", std::to_string(found.devices.size())}, {"note", found.note}});
+                      {{"gpus", std::to_string(found.devices.size())}, {"note", found.note}});
         inventory.devices = std::move(found.devices);
     }
     if (inventory.devices.empty())
@@ -273,9 +273,7 @@ Result<Inventory> take_inventory(const AgentOptions& options) {
 
 } // namespace
 
-std::string default_node_name() {
-    return io::hostname_label(io::hostname());
-}
+std::string default_node_name() { return io::hostname_label(io::hostname()); }
 
 Status run_agent(const AgentOptions& options) {
     // Before the first thread, so that all inherit it.
@@ -311,9 +309,9 @@ Status run_agent(const AgentOptions& options) {
     config.session = random_id<AgentSessionTag>();
     config.inventory = std::move(*inventory);
     io::log_event("agent_starts", {{"node", node->text},
-                               {"server", options.server},
-                               {"devices", std::to_string(config.inventory.devices.size())},
-                               {"held", std::to_string(opened->ledger.holds.size())}});
+                                   {"server", options.server},
+                                   {"devices", std::to_string(config.inventory.devices.size())},
+                                   {"held", std::to_string(opened->ledger.holds.size())}});
     return AgentShell(*dir, std::move(*opened), std::move(config), std::move(context),
                       std::move(*signals))
         .run(options.server, options.token_file);

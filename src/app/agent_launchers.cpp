@@ -92,9 +92,9 @@ std::int64_t clear_attempt(const std::string& attempt_dir, Duration limit) {
     const auto left = io::clear_group(attempt_dir, limit);
     for (const auto& process : left)
         io::log_event("process_left", {{"attempt_dir", attempt_dir},
-                                   {"pid", std::to_string(process.pid)},
-                                   {"name", process.name},
-                                   {"state", std::string(1, process.state)}});
+                                       {"pid", std::to_string(process.pid)},
+                                       {"name", process.name},
+                                       {"state", std::string(1, process.state)}});
     if (!left.empty()) return static_cast<std::int64_t>(left.size());
     return static_cast<std::int64_t>(marked_processes(attempt_dir).size());
 }

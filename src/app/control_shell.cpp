@@ -75,8 +75,7 @@ void ControlShell::run() {
     step(control::Begin{});
     while (!stopping_) {
         const Instant now = clock_.now();
-        const Duration left =
-            loop_.wake_at().is_never() ? Duration::max() : loop_.wake_at() - now;
+        const Duration left = loop_.wake_at().is_never() ? Duration::max() : loop_.wake_at() - now;
         for (auto& message : mailbox_.take(left)) take(std::move(message));
         if (loop_.wake_at() <= clock_.now()) step(control::Wake{});
     }
@@ -94,7 +93,8 @@ void ControlShell::step(const control::ControlEvent& event) {
 
 void ControlShell::take(Message message) {
     if (const auto* event = std::get_if<control::ControlEvent>(&message)) return step(*event);
-    if (const auto* durable = std::get_if<Durable>(&message)) return take_durable(durable->sequence);
+    if (const auto* durable = std::get_if<Durable>(&message))
+        return take_durable(durable->sequence);
     if (const auto* count = std::get_if<Count>(&message)) return count->take(counts());
     stopping_ = true;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// ControlShell: the thread that runs the control plane's core, between the REST interface, the journal
-// and the event feed. Everything reaches the core through one mailbox.
-// Life: start() to stop(); the REST interface and the journal's callbacks may use it longer.
+// ControlShell: the thread that runs the control plane's core, between the REST interface, the
+// journal and the event feed. Everything reaches the core through one mailbox. Life: start() to
+// stop(); the REST interface and the journal's callbacks may use it longer.
 
 #include "api/rest.hpp"
 #include "io/journal/sqlite_journal.hpp"
@@ -28,7 +28,8 @@ class ControlShell final : public api::Backend,
                  io::SqliteJournal& journal);
 
     void start(api::Rest& rest, api::EventFeed& feed);
-    /// What was let in is still stepped; facts that are not durable then are the journal's to write.
+    /// What was let in is still stepped; facts that are not durable then are the journal's to
+    /// write.
     void stop();
 
     /// For the journal's callback.

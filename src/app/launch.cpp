@@ -35,8 +35,7 @@ Result<io::UniqueFd> claim_attempt(const std::string& attempt_dir) {
 /// From here on what the launcher says goes to its log.
 Status open_launcher_log(const std::string& attempt_dir) {
     const std::string path = attempt_dir + "/launcher.log";
-    const io::UniqueFd fd(
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    const io::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     if (!fd || ::dup2(fd.get(), STDERR_FILENO) < 0 || ::dup2(fd.get(), STDOUT_FILENO) < 0)
         return fail(io::errno_error(errno, "write", path));
     return ok();

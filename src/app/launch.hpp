@@ -1,6 +1,6 @@
 #pragma once
-// `muster launch`: one launcher process. Managed: an agent started it for one attempt; standalone: a
-// person did, in torchrun's manner. Both run the same core (src/launch) under runtime::Loop.
+// `muster launch`: one launcher process. Managed: an agent started it for one attempt; standalone:
+// a person did, in torchrun's manner. Both run the same core (src/launch) under runtime::Loop.
 
 #include <cstdint>
 #include <string>

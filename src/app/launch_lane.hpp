@@ -1,9 +1,10 @@
 #pragma once
-// LaunchLane: one thread that carries one request at a time to the server or to the lead, so that a held
-// poll never delays news. Owns one kept connection, made again when the address changes.
+// LaunchLane: one thread that carries one request at a time to the server or to the lead, so that a
+// held poll never delays news. Owns one kept connection, made again when the address changes.
 //
-// Life: as long as the launcher; the destructor cancels a request in flight. send() and the destructor
-// belong to the launcher's thread; `done` is called on the lane's thread and must not block.
+// Life: as long as the launcher; the destructor cancels a request in flight. send() and the
+// destructor belong to the launcher's thread; `done` is called on the lane's thread and must not
+// block.
 
 #include "base/result.hpp"
 #include "base/time.hpp"
@@ -24,7 +25,7 @@ struct LaneRequest {
     std::string url;    // "http://host:port"
     std::string target; // path and query
     std::string body;
-    Duration hold;      // how long the receiver may keep it
+    Duration hold; // how long the receiver may keep it
 };
 
 class LaunchLane {

@@ -12,12 +12,12 @@ struct LaunchSetup {
     launch::LaunchConfig config;
     NodeName node;
     DeviceKind devices = DeviceKind::slot;
-    std::string node_dir;       // empty: standalone without logs
-    std::string log_folder;     // empty: nothing is stored
-    std::string attempt_dir;    // empty: standalone
+    std::string node_dir;    // empty: standalone without logs
+    std::string log_folder;  // empty: nothing is stored
+    std::string attempt_dir; // empty: standalone
     std::string checkpoint_dir;
-    std::string server;         // managed only
-    std::string token;          // managed only
+    std::string server; // managed only
+    std::string token;  // managed only
 
     bool standalone() const { return config.standalone; }
     const PlacedNode& seats() const;

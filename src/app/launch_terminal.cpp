@@ -47,8 +47,10 @@ void LaunchTerminal::finish(int exit_code) {
                                         [&] { return idle_ && out_.empty() && err_.empty(); });
     lock.unlock();
     // A thread inside a blocked write cannot be joined.
-    if (done) thread_.join();
-    else ::_exit(exit_code);
+    if (done)
+        thread_.join();
+    else
+        ::_exit(exit_code);
 }
 
 void LaunchTerminal::rank_line(std::int64_t rank, bool to_stderr, std::string_view line,

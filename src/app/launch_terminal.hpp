@@ -26,8 +26,8 @@ class LaunchTerminal {
     /// A line of Muster's own, to stderr.
     void say(std::string_view line);
 
-    /// Writes what is left. If that takes longer than farewell_limit, because nobody reads, ends the
-    /// process with the code at once.
+    /// Writes what is left. If that takes longer than farewell_limit, because nobody reads, ends
+    /// the process with the code at once.
     void finish(int exit_code);
 
     static constexpr std::size_t queue_bytes_max = 4U * 1024 * 1024;

@@ -16,7 +16,7 @@
 namespace muster::app {
 namespace {
 
-constexpr Duration wait_max = Duration::seconds(5); // looked at least this often
+constexpr Duration wait_max = Duration::seconds(5);           // looked at least this often
 constexpr Duration progress_interval = Duration::millis(250); // pages are looked at
 constexpr std::array handled_signals{SIGCHLD, SIGTERM, SIGINT, SIGHUP};
 
@@ -78,8 +78,8 @@ int Launcher::run() {
     step(launch::Begin{});
     while (!exit_code_) {
         std::array<epoll_event, 8> events;
-        const int count = ::epoll_wait(epoll_.get(), events.data(),
-                                       static_cast<int>(events.size()), wait_ms());
+        const int count =
+            ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms());
         for (int i = 0; i < count; ++i)
             if (events[static_cast<std::size_t>(i)].data.fd == signals_.get()) take_signals();
         take_mail();
@@ -184,8 +184,9 @@ void Launcher::carry_out(launch::Tell& command) {
 
 void Launcher::carry_out(launch::Leave& command) {
     if (!setup_.attempt_dir.empty()) {
-        const auto wrote = io::write_file_atomically(
-            setup_.attempt_dir + "/result.json", codec::to_json(command.result, codec::Style::exact));
+        const auto wrote =
+            io::write_file_atomically(setup_.attempt_dir + "/result.json",
+                                      codec::to_json(command.result, codec::Style::exact));
         if (!wrote) {
             launch::Tell tell{to_text(wrote.error())};
             carry_out(tell);
@@ -199,8 +200,10 @@ LaunchLane& Launcher::server_lane(Lane lane) {
     if (!found)
         found = std::make_unique<LaunchLane>(setup_.token, [this, lane](Result<std::string> body) {
             auto order = decoded<LauncherOrder>(std::move(body));
-            if (order) mailbox_.push(launch::ServerSaid{lane, std::move(*order)});
-            else mailbox_.push(launch::ServerSilent{lane, order.error()});
+            if (order)
+                mailbox_.push(launch::ServerSaid{lane, std::move(*order)});
+            else
+                mailbox_.push(launch::ServerSilent{lane, order.error()});
         });
     return *found;
 }
@@ -210,8 +213,10 @@ LaunchLane& Launcher::lead_lane(Lane lane) {
     if (!found)
         found = std::make_unique<LaunchLane>(setup_.token, [this, lane](Result<std::string> body) {
             auto order = decoded<MemberOrder>(std::move(body));
-            if (order) mailbox_.push(launch::LeadSaid{lane, std::move(*order)});
-            else mailbox_.push(launch::LeadSilent{lane, order.error()});
+            if (order)
+                mailbox_.push(launch::LeadSaid{lane, std::move(*order)});
+            else
+                mailbox_.push(launch::LeadSilent{lane, order.error()});
         });
     return *found;
 }

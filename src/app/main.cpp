@@ -11,7 +11,9 @@ namespace {
 
 using namespace muster;
 
-int finish(const Status& status) { return status ? cli::exit_ok : cli::report_error(status.error()); }
+int finish(const Status& status) {
+    return status ? cli::exit_ok : cli::report_error(status.error());
+}
 
 int server(const cli::ServerFlags& flags) {
     app::ServerOptions options;

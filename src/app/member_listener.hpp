@@ -1,6 +1,6 @@
 #pragma once
-// MemberListener: where members of an attempt reach its lead. Requests become MemberAsked events; the
-// core's AnswerMember goes back through the kept responder.
+// MemberListener: where members of an attempt reach its lead. Requests become MemberAsked events;
+// the core's AnswerMember goes back through the kept responder.
 //
 // Life: as long as a launcher whose attempt has others. answer() belongs to the launcher's thread.
 

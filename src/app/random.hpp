@@ -16,7 +16,8 @@ inline std::uint64_t random_bits() {
     return bits;
 }
 
-template <class Tag> Id<Tag> random_id() {
+template <class Tag>
+Id<Tag> random_id() {
     return Id<Tag>::make(io::SystemClock().now(), random_bits(), random_bits());
 }
 

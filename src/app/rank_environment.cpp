@@ -91,9 +91,8 @@ Environment rank_environment(Environment inherited, const RankPlace& place) {
     for (const auto& role : place.spec->roles)
         if (role.name == place.row->role)
             for (const auto& [name, value] : role.env) env[name] = value;
-    const auto local_ranks = count_rows(*place.table, [&](const RankRow& other) {
-        return other.launcher == place.row->launcher;
-    });
+    const auto local_ranks = count_rows(
+        *place.table, [&](const RankRow& other) { return other.launcher == place.row->launcher; });
     set_torch(env, place, local_ranks);
     set_muster(env, place);
     return env;

@@ -1,6 +1,6 @@
 #pragma once
-// The environment of a rank: torchrun's complete set, and MUSTER_* for the rest. docs/environment.md
-// is its table; a test compares the two.
+// The environment of a rank: torchrun's complete set, and MUSTER_* for the rest.
+// docs/environment.md is its table; a test compares the two.
 
 #include "model/attempt.hpp"
 #include "model/workload.hpp"
@@ -19,13 +19,13 @@ struct RankPlace {
     AttemptNumber attempt = 0;
     WorkloadName job;
     NodeName node;
-    std::int64_t launchers = 1;    // in the placement
-    bool gpus = false;             // devices are GPUs, not slots
-    std::string progress_page;     // empty: none
+    std::int64_t launchers = 1; // in the placement
+    bool gpus = false;          // devices are GPUs, not slots
+    std::string progress_page;  // empty: none
     std::string checkpoint_dir;
-    std::string library;           // path of libmuster.so; empty: not found
-    std::string python_path;       // folder with the package `muster`; empty: not found
-    std::string error_file;        // where torch's record() writes
+    std::string library;     // path of libmuster.so; empty: not found
+    std::string python_path; // folder with the package `muster`; empty: not found
+    std::string error_file;  // where torch's record() writes
 };
 
 using Environment = std::map<std::string, std::string>;

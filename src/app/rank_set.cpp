@@ -44,7 +44,8 @@ Status RankSet::open() {
     if (!group) return fail(group.error());
     attempt_group_ = std::move(*group);
     if (!setup_.attempt_dir.empty()) {
-        if (auto wrote = io::write_group_file(setup_.attempt_dir, attempt_group_->address()); !wrote)
+        if (auto wrote = io::write_group_file(setup_.attempt_dir, attempt_group_->address());
+            !wrote)
             return wrote;
     }
     open_pages();
@@ -137,8 +138,8 @@ void RankSet::start_rank(const RankTable& table, const RankRow& row, const Envir
 
     Rank rank;
     rank.row = row;
-    auto page = io::ProgressPage::create(pages_->path() + "/rank-" + std::to_string(row.rank) + "." +
-                                             std::to_string(table.generation),
+    auto page = io::ProgressPage::create(pages_->path() + "/rank-" + std::to_string(row.rank) +
+                                             "." + std::to_string(table.generation),
                                          table.generation);
     if (page) {
         place.progress_page = page->path();

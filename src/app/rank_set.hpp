@@ -1,6 +1,6 @@
 #pragma once
-// RankSet: the processes of this launcher's ranks, one generation at a time. Carries out StartRanks,
-// TerminateRanks and KillRanks, and tells what became of them as events for the core.
+// RankSet: the processes of this launcher's ranks, one generation at a time. Carries out
+// StartRanks, TerminateRanks and KillRanks, and tells what became of them as events for the core.
 //
 // Life: as long as the launcher. Used by the launcher's thread; only `post` is called from others.
 
@@ -22,7 +22,8 @@
 namespace muster::app {
 
 using PostEvent = std::function<void(launch::LaunchEvent)>;
-using Echo = std::function<void(std::int64_t rank, io::LogStream, std::string_view, bool first_error)>;
+using Echo =
+    std::function<void(std::int64_t rank, io::LogStream, std::string_view, bool first_error)>;
 
 class RankSet {
   public:
@@ -71,7 +72,8 @@ class RankSet {
     std::optional<io::ProcessGroups> groups_;
     std::unique_ptr<io::ProcessGroup> attempt_group_;
     std::unique_ptr<io::ProcessGroup> group_; // of the generation
-    std::map<std::int64_t, std::unique_ptr<io::RankLog>> logs_; // by rank; before pump_: it outlives it
+    std::map<std::int64_t, std::unique_ptr<io::RankLog>>
+        logs_; // by rank; before pump_: it outlives it
     std::unique_ptr<io::LogPump> pump_;
     std::vector<Rank> ranks_;
     Generation generation_ = 0;

@@ -37,7 +37,8 @@ Result<io::UniqueFd> bind_six(std::uint16_t port) {
     sockaddr_in6 address{};
     address.sin6_family = AF_INET6;
     address.sin6_port = htons(port);
-    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
+        return fd;
     if (family_is_off(errno)) return io::UniqueFd{};
     return fail(io::errno_error(errno, "bind", "a rendezvous port"));
 }

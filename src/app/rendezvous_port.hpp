@@ -1,6 +1,6 @@
 #pragma once
-// A port that is ours until rank 0 needs it: bound with SO_REUSEADDR, never listening, kept until the
-// generation ends. The rank's store binds and listens over it (it sets SO_REUSEADDR too), while
+// A port that is ours until rank 0 needs it: bound with SO_REUSEADDR, never listening, kept until
+// the generation ends. The rank's store binds and listens over it (it sets SO_REUSEADDR too), while
 // nobody else is given the port in between (docs/launch.md).
 
 #include "base/result.hpp"

@@ -2,8 +2,8 @@
 // run_server(): the control plane's process: journal, core, REST interface.
 //
 // Threads: I/O (HTTP), core (the loop), journal (commits), feed (events), and the caller's, which
-// waits for the end. They meet in mailboxes only. Stop order: I/O, core, journal, so that everything
-// that was acknowledged is durable and everything asked is answered.
+// waits for the end. They meet in mailboxes only. Stop order: I/O, core, journal, so that
+// everything that was acknowledged is durable and everything asked is answered.
 
 #include "base/result.hpp"
 

@@ -17,10 +17,10 @@
 namespace muster::app {
 namespace {
 
-constexpr std::size_t token_bytes = 32;      // 256 bits, written as hex
-constexpr std::size_t token_text_min = 32;   // of one that an administrator has put there
+constexpr std::size_t token_bytes = 32;    // 256 bits, written as hex
+constexpr std::size_t token_text_min = 32; // of one that an administrator has put there
 constexpr std::size_t token_file_max = 4096;
-constexpr rlim_t other_descriptors = 256;    // journal, listener, logs: not connections
+constexpr rlim_t other_descriptors = 256; // journal, listener, logs: not connections
 
 std::string new_token() {
     static constexpr char digits[] = "0123456789abcdef";
@@ -32,7 +32,7 @@ std::string new_token() {
 }
 
 Result<std::string> open_token(const std::string& path) {
-    struct stat found {};
+    struct stat found{};
     if (::stat(path.c_str(), &found) != 0 && errno == ENOENT) {
         const std::string token = new_token();
         if (auto written = io::write_file_atomically(path, token + "\n", 0600); !written)
@@ -42,8 +42,9 @@ Result<std::string> open_token(const std::string& path) {
     auto text = io::read_file(path, token_file_max);
     if (!text) return text;
     while (!text->empty() && (text->back() == '\n' || text->back() == ' ')) text->pop_back();
-    const bool usable = text->size() >= token_text_min &&
-                        std::all_of(text->begin(), text->end(), [](char c) { return c > ' ' && c <= '~'; });
+    const bool usable =
+        text->size() >= token_text_min &&
+        std::all_of(text->begin(), text->end(), [](char c) { return c > ' ' && c <= '~'; });
     if (!usable)
         return fail(Code::failed_precondition,
                     path + " does not hold a token of at least 32 visible characters",

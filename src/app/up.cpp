@@ -220,9 +220,9 @@ void Cluster::tend() {
         if (wait_for_events(wait)) return;
         for (const auto& end : children_.take_ends())
             io::log_event("child_ended", {{"child", end.name},
-                                      {"how", end.how},
-                                      {"last_line", end.last_line},
-                                      {"log", end.log}});
+                                          {"how", end.how},
+                                          {"last_line", end.last_line},
+                                          {"log", end.log}});
         if (const auto count = children_.restart_due(); count > 0)
             io::log_event("children_started_again", {{"count", std::to_string(count)}});
     }

@@ -9,8 +9,8 @@ namespace muster {
 
 } // namespace muster
 
-#define REQUIRE(condition, text)                                                                   \
-    do {                                                                                           \
-        if (!(condition)) [[unlikely]]                                                             \
-            ::muster::require_failed(#condition, text, __FILE__, __LINE__);                        \
+#define REQUIRE(condition, text)                                            \
+    do {                                                                    \
+        if (!(condition)) [[unlikely]]                                      \
+            ::muster::require_failed(#condition, text, __FILE__, __LINE__); \
     } while (false)

@@ -55,8 +55,7 @@ inline Status ok() { return Unit{}; }
 
 inline tl::unexpected<Error> fail(Code code, std::string message, std::string hint = {},
                                   std::string field = {}) {
-    return tl::make_unexpected(
-        Error{code, std::move(message), std::move(hint), std::move(field)});
+    return tl::make_unexpected(Error{code, std::move(message), std::move(hint), std::move(field)});
 }
 inline tl::unexpected<Error> fail(Error error) { return tl::make_unexpected(std::move(error)); }
 

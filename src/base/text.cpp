@@ -188,7 +188,8 @@ Result<Instant> parse_instant(std::string_view text) {
     if (year < 1970 || year > 2200) return wrong();
     std::int64_t fraction = 0;
     if (text.size() > shape.size() + 1) {
-        const std::string_view digits = text.substr(shape.size() + 1, text.size() - shape.size() - 2);
+        const std::string_view digits =
+            text.substr(shape.size() + 1, text.size() - shape.size() - 2);
         if (text[shape.size()] != '.' || digits.empty() || digits.size() > 9) return wrong();
         std::int64_t scale = 1'000'000'000;
         for (const char c : digits) {
@@ -229,8 +230,8 @@ std::string duration_for_people(Duration duration) {
     else if (seconds < 60)
         std::snprintf(buffer, sizeof buffer, "%.1f s", duration.as_seconds());
     else if (seconds < 3600)
-        std::snprintf(buffer, sizeof buffer, "%lld min %lld s", static_cast<long long>(seconds / 60),
-                      static_cast<long long>(seconds % 60));
+        std::snprintf(buffer, sizeof buffer, "%lld min %lld s",
+                      static_cast<long long>(seconds / 60), static_cast<long long>(seconds % 60));
     else
         std::snprintf(buffer, sizeof buffer, "%lld h %lld min",
                       static_cast<long long>(seconds / 3600),

@@ -28,8 +28,9 @@ Result<ServerPlace> place_from_file(const std::string& state) {
     const std::string path = state + "/client.json";
     std::ifstream file(path);
     if (!file)
-        return fail(Code::unavailable, say("no Muster server is known here: there is no {}", path),
-                    say("start one with `muster up`, or name one with --server URL and MUSTER_TOKEN"));
+        return fail(
+            Code::unavailable, say("no Muster server is known here: there is no {}", path),
+            say("start one with `muster up`, or name one with --server URL and MUSTER_TOKEN"));
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     auto client = codec::from_json<ClientFile>(text, codec::UnknownKeys::ignore);
     if (!client)
@@ -68,7 +69,8 @@ Result<ServerPlace> find_server(const CommonFlags& flags) {
 
 Error unreachable(Error error, const ServerPlace& place) {
     if (error.code == Code::deadline_exceeded) error.code = Code::unavailable;
-    error.message = say("no answer from {} (known from {}): {}", place.url, place.source, error.message);
+    error.message =
+        say("no answer from {} (known from {}): {}", place.url, place.source, error.message);
     if (error.hint.empty()) error.hint = say("is the server running? start one with `muster up`");
     return error;
 }

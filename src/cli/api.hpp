@@ -1,6 +1,6 @@
 #pragma once
-// Api: one conversation with the server, on the caller's thread; cancel() may come from another. Finds
-// the server by --server or MUSTER_SERVER with MUSTER_TOKEN, else by <state>/client.json.
+// Api: one conversation with the server, on the caller's thread; cancel() may come from another.
+// Finds the server by --server or MUSTER_SERVER with MUSTER_TOKEN, else by <state>/client.json.
 
 #include "cli/flags.hpp"
 #include "codec/json.hpp"
@@ -14,8 +14,9 @@
 namespace muster::cli {
 
 inline constexpr Duration answer_max = Duration::seconds(30);
-inline constexpr Duration stream_silence_max = Duration::seconds(60); // then the stream is opened anew
-inline constexpr Duration server_away_max = Duration::minutes(10);    // that a follow waits for it
+inline constexpr Duration stream_silence_max =
+    Duration::seconds(60);                                         // then the stream is opened anew
+inline constexpr Duration server_away_max = Duration::minutes(10); // that a follow waits for it
 
 /// --state, MUSTER_STATE, /var/lib/muster for root, else $XDG_DATA_HOME/muster.
 std::string state_directory(const std::string& flag);
@@ -55,8 +56,8 @@ class Api {
     /// The body of a 2xx answer; any other is the error that it tells.
     Result<std::string> ask(const http::HttpCall& call);
 
-    /// The events after `after`, until `take` says false. Resumes by itself while the server is away
-    /// for at most server_away_max; `away` hears of the first failure in a row.
+    /// The events after `after`, until `take` says false. Resumes by itself while the server is
+    /// away for at most server_away_max; `away` hears of the first failure in a row.
     Status events(Sequence after, const std::function<bool(const EventView&)>& take,
                   const std::function<void(const Error&)>& away = {});
 
@@ -73,7 +74,8 @@ class Api {
         if (!body) return fail(body.error());
         auto value = codec::from_json<T>(*body, codec::UnknownKeys::ignore);
         if (!value)
-            return fail(Code::internal, "the server's answer cannot be read: " + value.error().message,
+            return fail(Code::internal,
+                        "the server's answer cannot be read: " + value.error().message,
                         "client and server may be of different versions: muster version");
         return value;
     }

@@ -27,7 +27,8 @@ std::string help_text(const std::vector<Verb>& verbs) {
             group = verb.group;
             text += "\n" + group + ":\n";
         }
-        text += "  " + verb.name + std::string(widest - verb.name.size() + 2, ' ') + verb.summary + "\n";
+        text += "  " + verb.name + std::string(widest - verb.name.size() + 2, ' ') + verb.summary +
+                "\n";
     }
     text += "\n" + say("muster VERB --help tells a verb's flags. Exit codes: docs/cli.md.") + "\n";
     return text;
@@ -43,10 +44,11 @@ int unknown_verb(const std::vector<Verb>& verbs, const std::string& word) {
     std::vector<std::string> names;
     for (const auto& verb : verbs) names.push_back(verb.name);
     const std::string near = nearest(word, names);
-    return report_error({Code::invalid_argument, say("there is no verb \"{}\"", word),
-                         near.empty() ? say("muster --help lists them")
-                                      : say("did you mean \"{}\"?", near),
-                         {}});
+    return report_error(
+        {Code::invalid_argument,
+         say("there is no verb \"{}\"", word),
+         near.empty() ? say("muster --help lists them") : say("did you mean \"{}\"?", near),
+         {}});
 }
 
 /// Flags before the verb ("muster --state DIR jobs") move behind it.

@@ -37,10 +37,13 @@ Fields job_fields(const WorkloadDetail& detail, const Terminal& terminal, Instan
     fields.push_back({say("Size"), counted(job.ranks, "rank", "ranks") + ", " +
                                        counted(job.devices, "device", "devices")});
     if (!job.nodes.empty()) fields.push_back({say("Nodes"), joined_names(job.nodes)});
-    fields.push_back({say("Submitted"), time_and_age(job.submitted_at, now) +
-                                            (job.submitted_by.empty() ? "" : " by " + job.submitted_by)});
-    if (job.started_at.ns > 0) fields.push_back({say("Started"), time_and_age(job.started_at, now)});
-    if (job.finished_at.ns > 0) fields.push_back({say("Finished"), time_and_age(job.finished_at, now)});
+    fields.push_back(
+        {say("Submitted"), time_and_age(job.submitted_at, now) +
+                               (job.submitted_by.empty() ? "" : " by " + job.submitted_by)});
+    if (job.started_at.ns > 0)
+        fields.push_back({say("Started"), time_and_age(job.started_at, now)});
+    if (job.finished_at.ns > 0)
+        fields.push_back({say("Finished"), time_and_age(job.finished_at, now)});
     fields.push_back({say("Restarts"), std::to_string(job.restarts)});
     const auto& progress = job.progress;
     if (progress.reported) {
@@ -65,8 +68,9 @@ Fields job_fields(const WorkloadDetail& detail, const Terminal& terminal, Instan
 }
 
 std::string attempts_table(const std::vector<AttemptView>& attempts, const Terminal& terminal) {
-    const std::vector<Column> columns = {{"ATTEMPT", true}, {"STATE"},          {"GENERATION", true},
-                                         {"NODES", false, 2, 8}, {"PLACED", false, 3, 8}, {"REASON", false, 1, 20}};
+    const std::vector<Column> columns = {{"ATTEMPT", true},       {"STATE"},
+                                         {"GENERATION", true},    {"NODES", false, 2, 8},
+                                         {"PLACED", false, 3, 8}, {"REASON", false, 1, 20}};
     std::vector<std::vector<std::string>> rows;
     for (const auto& attempt : attempts) {
         std::vector<NodeName> nodes;
@@ -125,7 +129,8 @@ std::string node_text(const NodeView& node, const Terminal& terminal) {
                                        (node.sample ? say(", {} busy", cpu_text(node)) : "")});
     fields.push_back({say("Memory"), memory_text(node)});
     if (node.sample)
-        fields.push_back({say("Disk"), fmt::format("{} % used", node.sample->disk_used_per_mille / 10)});
+        fields.push_back(
+            {say("Disk"), fmt::format("{} % used", node.sample->disk_used_per_mille / 10)});
     fields.push_back({say("Devices"), say("{} of {} in use", node.devices_used, node.devices)});
     for (const auto& device : inventory.devices) {
         std::string text = std::to_string(device.index) + ": " + device_product(device);
@@ -143,9 +148,11 @@ std::string node_text(const NodeView& node, const Terminal& terminal) {
 } // namespace
 
 int do_job(const ShowFlags& flags) {
-    return show_one<WorkloadDetail>(flags, job_path(flags.name), [&](const auto& view, auto& terminal) {
-        return flags.output == Output::name ? to_text(view.workload.name) : job_text(view, terminal);
-    });
+    return show_one<WorkloadDetail>(
+        flags, job_path(flags.name), [&](const auto& view, auto& terminal) {
+            return flags.output == Output::name ? to_text(view.workload.name)
+                                                : job_text(view, terminal);
+        });
 }
 
 int do_node(const ShowFlags& flags) {

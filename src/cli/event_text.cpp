@@ -19,7 +19,8 @@ void add_indented(std::vector<std::string>& lines, std::string_view text) {
         if (end == std::string_view::npos) break;
         text.remove_prefix(end + 1);
     }
-    const std::size_t from = found.size() > traceback_lines_max ? found.size() - traceback_lines_max : 0;
+    const std::size_t from =
+        found.size() > traceback_lines_max ? found.size() - traceback_lines_max : 0;
     lines.insert(lines.end(), found.begin() + static_cast<std::ptrdiff_t>(from), found.end());
 }
 
@@ -62,9 +63,11 @@ std::vector<std::string> cause_lines(const Terminal& terminal, const ExitCause& 
     // The rank at fault in plain words, also where the reason judges the whole job.
     std::string where = explain(cause.reason);
     if (cause.rank) {
-        Reason of_rank{ReasonCode::rank_failed, std::to_string(*cause.rank), cause.exit_code, 0, {}};
+        Reason of_rank{
+            ReasonCode::rank_failed, std::to_string(*cause.rank), cause.exit_code, 0, {}};
         if (cause.traceback.empty()) of_rank.detail = cause.reason.detail;
-        if (cause.reason.code == ReasonCode::rank_failed || cause.reason.code == ReasonCode::user_error)
+        if (cause.reason.code == ReasonCode::rank_failed ||
+            cause.reason.code == ReasonCode::user_error)
             where = explain(of_rank);
     }
     if (!cause.node.empty()) where += say(" (node {})", to_text(cause.node));

@@ -43,7 +43,8 @@ int do_events(const EventsFlags& flags) {
         auto server = api->get<ServerView>("/v1/server");
         if (!server) return report_error(server.error());
         // The newest ones; of one job they may lie far back.
-        if (flags.job.empty() || flags.watch) after = std::max<Sequence>(0, server->facts - flags.limit);
+        if (flags.job.empty() || flags.watch)
+            after = std::max<Sequence>(0, server->facts - flags.limit);
     }
     std::vector<EventView> events;
     while (true) {

@@ -112,8 +112,9 @@ void Session::state_loop(Api& api) {
             continue;
         }
         if (away.ns > 0)
-            screen_.own_line(styled(screen_.err(), Style::green,
-                                    say("the server answers again, after {}", duration_for_people(away))));
+            screen_.own_line(
+                styled(screen_.err(), Style::green,
+                       say("the server answers again, after {}", duration_for_people(away))));
         away = {};
         note_why(api, detail->workload);
         note_state(std::move(*detail));
@@ -142,7 +143,8 @@ void Session::wait_until(const bool& flag, Duration limit) {
 }
 
 void Session::logs_loop(Api& api) {
-    LogQuery query{.job = id_, .ranks = options_.ranks, .tail = options_.tail, .since = options_.since};
+    LogQuery query{
+        .job = id_, .ranks = options_.ranks, .tail = options_.tail, .since = options_.since};
     if (query.ranks.empty())
         for (std::int64_t rank = 0; rank < ranks_; ++rank) query.ranks.push_back(rank);
     LogPrinter printer({.terminal = screen_.out(),

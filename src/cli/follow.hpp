@@ -1,7 +1,7 @@
 #pragma once
-// Follow: stays with one job until it is over or Ctrl-C comes. Up to three threads, each with its own
-// connection: the job's state (held requests), its logs, the event stream. Ctrl-C ends the follow, never
-// the job. The server may go away meanwhile: the follow waits for it and says so.
+// Follow: stays with one job until it is over or Ctrl-C comes. Up to three threads, each with its
+// own connection: the job's state (held requests), its logs, the event stream. Ctrl-C ends the
+// follow, never the job. The server may go away meanwhile: the follow waits for it and says so.
 
 #include "cli/api.hpp"
 #include "cli/log_reader.hpp"
@@ -14,8 +14,8 @@
 
 namespace muster::cli {
 
-inline constexpr Duration state_hold = Duration::millis(500);      // how old the live line may be
-inline constexpr Duration why_every = Duration::seconds(2);        // asked again while it waits
+inline constexpr Duration state_hold = Duration::millis(500); // how old the live line may be
+inline constexpr Duration why_every = Duration::seconds(2);   // asked again while it waits
 inline constexpr Duration logs_pace_min = Duration::millis(20);
 inline constexpr Duration logs_pace_first = Duration::millis(40); // while the job is young
 inline constexpr Duration logs_pace_max = Duration::millis(500);

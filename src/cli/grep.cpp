@@ -23,7 +23,8 @@ Result<Grep> Grep::make(const std::string& expression) {
     if (code != 0) {
         char why[128];
         regerror(code, &compiled->regex, why, sizeof why);
-        return fail(Code::invalid_argument, say("\"{}\" is not a regular expression: {}", expression, why),
+        return fail(Code::invalid_argument,
+                    say("\"{}\" is not a regular expression: {}", expression, why),
                     say("extended syntax, as of grep -E"), "grep");
     }
     grep.compiled_.reset(compiled.release());

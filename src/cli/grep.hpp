@@ -1,6 +1,6 @@
 #pragma once
-// Grep: an extended regular expression (POSIX) over log lines. Lines may hold any byte; the time for
-// a line is bounded by its length, unlike that of back-tracking engines.
+// Grep: an extended regular expression (POSIX) over log lines. Lines may hold any byte; the time
+// for a line is bounded by its length, unlike that of back-tracking engines.
 
 #include "base/result.hpp"
 

@@ -18,8 +18,8 @@ class Interrupt {
     Interrupt(const Interrupt&) = delete;
     Interrupt& operator=(const Interrupt&) = delete;
 
-    /// Blocks the main thread: the signal that came, or 0 once done() was called. A second signal then
-    /// ends the process: whoever types Ctrl-C twice does not want to wait.
+    /// Blocks the main thread: the signal that came, or 0 once done() was called. A second signal
+    /// then ends the process: whoever types Ctrl-C twice does not want to wait.
     int wait();
     /// From any thread, once.
     void done();

@@ -20,7 +20,8 @@ namespace {
 constexpr std::int64_t facts_page = 500;
 
 std::string fact_text(const FactRecord& record, Output output, const Terminal& terminal) {
-    if (output == Output::json) return codec::to_json(record); // one a line, so that it can be piped
+    if (output == Output::json)
+        return codec::to_json(record); // one a line, so that it can be piped
     if (output == Output::yaml) return "---\n" + codec::to_yaml(record);
     if (output == Output::name) return std::to_string(record.sequence);
     const std::string line = std::to_string(record.sequence) + " " + to_text(record.at) + " " +
@@ -54,7 +55,8 @@ std::string journal_path(const JournalFlags& flags) {
 
 Error with_offline_hint(Error error) {
     if (error.code == Code::unavailable)
-        error.hint = say("without a server: muster journal --offline reads the file in the state directory");
+        error.hint =
+            say("without a server: muster journal --offline reads the file in the state directory");
     return error;
 }
 
@@ -70,12 +72,13 @@ int do_journal(const JournalFlags& flags) {
     }
     auto api = Api::connect(flags.common);
     if (!api) return report_error(with_offline_hint(api.error()));
-    return print_facts(flags, [&](Sequence after, std::int64_t limit) -> Result<std::vector<FactRecord>> {
-        auto page = api->get<FactPage>("/v1/journal?after=" + std::to_string(after) +
-                                       "&limit=" + std::to_string(limit));
-        if (!page) return fail(with_offline_hint(page.error()));
-        return std::move(page->items);
-    });
+    return print_facts(
+        flags, [&](Sequence after, std::int64_t limit) -> Result<std::vector<FactRecord>> {
+            auto page = api->get<FactPage>("/v1/journal?after=" + std::to_string(after) +
+                                           "&limit=" + std::to_string(limit));
+            if (!page) return fail(with_offline_hint(page.error()));
+            return std::move(page->items);
+        });
 }
 
 int do_journal_verify(const JournalFlags& flags) {
@@ -84,8 +87,8 @@ int do_journal_verify(const JournalFlags& flags) {
     if (!reader) return report_error(reader.error());
     auto health = (*reader)->verify();
     if (!health) return report_error(health.error());
-    print_text(say("{}: {} facts and {} snapshots, the chain holds; last hash {}", path, health->facts,
-                   health->snapshots, health->last_hash));
+    print_text(say("{}: {} facts and {} snapshots, the chain holds; last hash {}", path,
+                   health->facts, health->snapshots, health->last_hash));
     return exit_ok;
 }
 

@@ -22,8 +22,8 @@ constexpr std::size_t why_max = 32; // jobs of one list that are asked why they 
 
 /// All pages of a list.
 template <class Page>
-Result<std::vector<typename decltype(Page::items)::value_type>> all_pages(Api& api,
-                                                                          const std::string& target) {
+Result<std::vector<typename decltype(Page::items)::value_type>>
+all_pages(Api& api, const std::string& target) {
     std::vector<typename decltype(Page::items)::value_type> items;
     std::string after;
     do {
@@ -45,17 +45,13 @@ std::string names_of(const std::vector<Item>& items) {
     return text;
 }
 
-std::string job_table(const std::vector<WorkloadView>& jobs, Output output, const Terminal& terminal) {
+std::string job_table(const std::vector<WorkloadView>& jobs, Output output,
+                      const Terminal& terminal) {
     const bool wide = output == Output::wide;
-    std::vector<Column> columns = {{"NAME", false, 1, 12},
-                                   {"STATE"},
-                                   {"PROGRESS", true},
-                                   {"LOSS", true, 5, 6},
-                                   {"ETA", true, 6, 6},
-                                   {"RANKS", true, 7, 5},
-                                   {"RESTARTS", true, 8, 8},
-                                   {"AGE", true, 4, 4},
-                                   {"WHY", false, 9, 14}};
+    std::vector<Column> columns = {
+        {"NAME", false, 1, 12},   {"STATE"},           {"PROGRESS", true},
+        {"LOSS", true, 5, 6},     {"ETA", true, 6, 6}, {"RANKS", true, 7, 5},
+        {"RESTARTS", true, 8, 8}, {"AGE", true, 4, 4}, {"WHY", false, 9, 14}};
     if (wide) {
         for (const char* more : {"NODES", "PRIORITY", "USER", "ID"}) columns.push_back({more});
         for (auto& column : columns) column.gives_way = 0;
@@ -84,7 +80,8 @@ std::string job_table(const std::vector<WorkloadView>& jobs, Output output, cons
     return fit_table(columns, rows, wide ? 0 : terminal.width);
 }
 
-std::string node_table(const std::vector<NodeView>& nodes, Output output, const Terminal& terminal) {
+std::string node_table(const std::vector<NodeView>& nodes, Output output,
+                       const Terminal& terminal) {
     const bool wide = output == Output::wide;
     std::vector<Column> columns = {{"NAME", false, 1, 10}, {"STATE"},
                                    {"DEVICES", true},      {"CPU", true, 6, 4},
@@ -122,7 +119,8 @@ void add_why(Api& api, std::vector<WorkloadView>& jobs) {
     std::size_t asked = 0;
     for (auto& job : jobs) {
         if (job.phase != WorkloadPhase::queued || asked++ >= why_max) continue;
-        if (auto why = api.get<WhyView>(job_path(to_text(job.id), "/why")); why && !why->items.empty())
+        if (auto why = api.get<WhyView>(job_path(to_text(job.id), "/why"));
+            why && !why->items.empty())
             job.reason = why->items.front().reason;
     }
 }
@@ -133,7 +131,8 @@ struct ListTexts {
 };
 
 template <class Page, class Table>
-int show_list(const ListFlags& flags, const std::string& target, ListTexts texts, const Table& table) {
+int show_list(const ListFlags& flags, const std::string& target, ListTexts texts,
+              const Table& table) {
     const Render render = [&](Api& api, int width) -> Result<std::string> {
         auto items = all_pages<Page>(api, target);
         if (!items) return fail(items.error());
@@ -164,9 +163,9 @@ int do_jobs(const ListFlags& flags) {
 }
 
 int do_nodes(const ListFlags& flags) {
-    return show_list<control::NodePage>(flags, "/v1/nodes",
-                                        {"no nodes: start an agent with muster agent, or muster up"},
-                                        node_table);
+    return show_list<control::NodePage>(
+        flags, "/v1/nodes", {"no nodes: start an agent with muster agent, or muster up"},
+        node_table);
 }
 
 } // namespace muster::cli

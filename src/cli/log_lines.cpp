@@ -60,7 +60,8 @@ Result<std::vector<std::int64_t>> parse_ranks(std::string_view text) {
         std::int64_t first = 0;
         if (!take_number(text, first) || first < 0) return wrong("is not a list of ranks");
         std::int64_t last = first;
-        if (take_char(text, '-') && !take_number(text, last)) return wrong("is not a list of ranks");
+        if (take_char(text, '-') && !take_number(text, last))
+            return wrong("is not a list of ranks");
         if (last < first) return wrong("has a range that runs backwards");
         if (last >= ranks_max) return wrong("names a rank that no job can have");
         for (std::int64_t rank = first; rank <= last; ++rank) ranks.push_back(rank);
@@ -100,7 +101,8 @@ void LogMerge::take(const LogChunk& chunk) {
     std::string_view text = chunk.text;
     while (!text.empty()) {
         const auto end = text.find('\n');
-        if (auto line = parse_log_line(chunk.rank, text.substr(0, end)); line && line->at > rank.seen) {
+        if (auto line = parse_log_line(chunk.rank, text.substr(0, end));
+            line && line->at > rank.seen) {
             rank.newest = std::max(rank.newest, line->at);
             source.lines.push_back(std::move(*line));
         }

@@ -33,8 +33,9 @@ std::string_view folded(std::string_view text);
 /// "0,2-3" -> 0, 2, 3.
 Result<std::vector<std::int64_t>> parse_ranks(std::string_view text);
 
-/// A rank's log may lie on several nodes, one for each place where an attempt put it; each is a source
-/// with offsets of its own. Until some node has shown a rank, it is asked for without a node.
+/// A rank's log may lie on several nodes, one for each place where an attempt put it; each is a
+/// source with offsets of its own. Until some node has shown a rank, it is asked for without a
+/// node.
 class LogMerge {
   public:
     /// The ranks are known from the start. `from` as in LogPosition.

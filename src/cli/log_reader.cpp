@@ -65,8 +65,8 @@ Result<bool> LogReader::round() {
     if (finished_ || merge_.caught_up()) {
         const bool was_in_tail = in_tail_;
         in_tail_ = false;
-        if (was_in_tail) hand_on({std::make_move_iterator(tail_.begin()),
-                                  std::make_move_iterator(tail_.end())});
+        if (was_in_tail)
+            hand_on({std::make_move_iterator(tail_.begin()), std::make_move_iterator(tail_.end())});
         tail_.clear();
     }
     if (finished_) close();
@@ -101,7 +101,8 @@ void LogReader::tell_errors(const JobLogs& logs) {
 
 bool looks_like_error(std::string_view text) {
     if (text.starts_with("Traceback (most recent call last)")) return true;
-    if (text.starts_with("Segmentation fault") || text.starts_with("Fatal Python error")) return true;
+    if (text.starts_with("Segmentation fault") || text.starts_with("Fatal Python error"))
+        return true;
     constexpr std::array<std::string_view, 3> kinds = {"Error", "Exception", "Interrupt"};
     const auto word = text.substr(0, text.find(':'));
     if (word.empty() || word.find(' ') != std::string_view::npos) return false;

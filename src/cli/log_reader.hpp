@@ -16,7 +16,7 @@ namespace muster::cli {
 
 inline constexpr std::size_t ranks_per_round_max = 128;
 inline constexpr std::int64_t round_bytes_max = 512 * 1024;
-inline constexpr std::int64_t tail_line_bytes = 256;         // guessed, to know how far to look back
+inline constexpr std::int64_t tail_line_bytes = 256; // guessed, to know how far to look back
 inline constexpr std::int64_t tail_bytes_max = 4 * 1024 * 1024; // per rank
 inline constexpr std::int64_t tail_bytes_min = 16 * 1024;
 
@@ -57,14 +57,14 @@ class LogReader {
     LogMerge merge_;
     std::size_t next_batch_ = 0;
     bool finished_ = false;
-    bool in_tail_ = false;        // still collecting the last lines
+    bool in_tail_ = false; // still collecting the last lines
     std::deque<LogLine> tail_;
     std::vector<std::string> errors_;
     bool told_skipped_ = false;
 };
 
-/// Prints merged lines with their ranks; the first error and Muster's notices stand out. A notice that
-/// every rank's log holds is shown once.
+/// Prints merged lines with their ranks; the first error and Muster's notices stand out. A notice
+/// that every rank's log holds is shown once.
 class LogPrinter {
   public:
     struct Look {

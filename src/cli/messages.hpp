@@ -1,7 +1,7 @@
 #pragma once
-// say(): every sentence that the CLI prints goes through here, named by its English text. A catalogue
-// of another language maps that text to its own, with the same {0}, {1} ...; call sites do not change.
-// English needs no catalogue. `{}` takes the next argument, `{1}` the second one.
+// say(): every sentence that the CLI prints goes through here, named by its English text. A
+// catalogue of another language maps that text to its own, with the same {0}, {1} ...; call sites
+// do not change. English needs no catalogue. `{}` takes the next argument, `{1}` the second one.
 
 #include <initializer_list>
 #include <string>

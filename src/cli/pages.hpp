@@ -1,6 +1,6 @@
 #pragma once
-// Pages that the API answers and that have no request of the core behind them. Only what is used here
-// is described; other keys are ignored.
+// Pages that the API answers and that have no request of the core behind them. Only what is used
+// here is described; other keys are ignored.
 
 #include "model/facts.hpp"
 #include "model/views.hpp"

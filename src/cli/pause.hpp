@@ -1,5 +1,6 @@
 #pragma once
-// pause_for(): waits between two tries, and ends at once when stop_pauses() is called, as by Ctrl-C.
+// pause_for(): waits between two tries, and ends at once when stop_pauses() is called, as by
+// Ctrl-C.
 
 #include "base/time.hpp"
 

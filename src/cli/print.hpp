@@ -31,8 +31,6 @@ std::string word_of(Enum value) {
     return quoted.substr(1, quoted.size() - 2);
 }
 
-inline bool is_document(Output output) {
-    return output == Output::json || output == Output::yaml;
-}
+inline bool is_document(Output output) { return output == Output::json || output == Output::yaml; }
 
 } // namespace muster::cli

@@ -85,8 +85,7 @@ Style state_style(const WorkloadView& job) {
 std::string progress_line(const Terminal& terminal, const WorkloadView& job, Instant now) {
     std::vector<std::string> parts = {to_text(job.name),
                                       styled(terminal, state_style(job), state_word(job))};
-    const bool waits =
-        job.phase == WorkloadPhase::queued || job.phase == WorkloadPhase::admitted;
+    const bool waits = job.phase == WorkloadPhase::queued || job.phase == WorkloadPhase::admitted;
     if (waits) {
         if (job.submitted_at.ns > 0 && now > job.submitted_at)
             parts.push_back(say("for {}", duration_for_people(now - job.submitted_at)));

@@ -21,14 +21,15 @@ WorkloadView as_job(WorkloadPhase phase) {
 }
 
 std::string steps_text(const ReportView& report) {
-    if (!report.progress_reported) return say("not reported (call muster.progress() in the script)");
+    if (!report.progress_reported)
+        return say("not reported (call muster.progress() in the script)");
     std::string text = grouped(report.steps);
     if (report.total_steps > 0) text += say(" of {}", grouped(report.total_steps));
     return text;
 }
 
-/// Hundredths of a percent of each row that sum to exactly 100.00 % (or to 0 without an account): the
-/// largest remainders get what rounding down left.
+/// Hundredths of a percent of each row that sum to exactly 100.00 % (or to 0 without an account):
+/// the largest remainders get what rounding down left.
 std::vector<std::int64_t> hundredths_of(const std::vector<AccountRow>& account) {
     constexpr std::int64_t whole = 10'000;
     std::vector<std::int64_t> shares;
@@ -66,14 +67,9 @@ std::string account_table(const ReportView& report, int width) {
 }
 
 std::string restarts_table(const ReportView& report, int width) {
-    const std::vector<Column> columns = {{"RESTART"},
-                                         {"DETECT", true},
-                                         {"TEARDOWN", true},
-                                         {"RESTART", true},
-                                         {"TO STEP", true},
-                                         {"REDO", true},
-                                         {"LOST STEPS", true},
-                                         {"CAUSE", false, 1, 20}};
+    const std::vector<Column> columns = {
+        {"RESTART"},       {"DETECT", true}, {"TEARDOWN", true},   {"RESTART", true},
+        {"TO STEP", true}, {"REDO", true},   {"LOST STEPS", true}, {"CAUSE", false, 1, 20}};
     std::vector<std::vector<std::string>> rows;
     for (const auto& restart : report.restarts) {
         const Reason& reason = restart.cause ? restart.cause->reason : restart.reason;
@@ -99,12 +95,16 @@ std::string share_text(std::int64_t per_million) {
 
 std::string why_text(const WhyView& why, const Terminal& terminal) {
     const WorkloadView job = as_job(why.phase);
-    std::string text = to_text(why.name) + " " + styled(terminal, state_style(job), word_of(why.phase));
+    std::string text =
+        to_text(why.name) + " " + styled(terminal, state_style(job), word_of(why.phase));
     text += why.items.empty() ? "\n" : ":\n";
     for (const auto& item : why.items) {
-        text += "  - " + printable(item.text.empty() ? explain(item.reason) : item.text, false) + "\n";
+        text +=
+            "  - " + printable(item.text.empty() ? explain(item.reason) : item.text, false) + "\n";
         if (!item.unblocks_when.empty())
-            text += "    " + styled(terminal, Style::green, say("what helps: {}", item.unblocks_when)) + "\n";
+            text += "    " +
+                    styled(terminal, Style::green, say("what helps: {}", item.unblocks_when)) +
+                    "\n";
     }
     return text;
 }
@@ -113,10 +113,9 @@ std::string report_text(const ReportView& report, const Terminal& terminal) {
     const WorkloadView job = as_job(report.phase);
     std::vector<std::pair<std::string, std::string>> fields = {
         {say("Job"), to_text(report.name)},
-        {say("State"), styled(terminal, state_style(job), state_word(job)) +
-                           (is_terminal(report.phase)
-                                ? say(" (exit code {})", report.exit_code)
-                                : "")},
+        {say("State"),
+         styled(terminal, state_style(job), state_word(job)) +
+             (is_terminal(report.phase) ? say(" (exit code {})", report.exit_code) : "")},
         {say("Time"), say("{}, {} of it queued", duration_for_people(report.wall),
                           duration_for_people(report.queued))},
         {say("Steps"), steps_text(report)}};

@@ -11,7 +11,8 @@ void put(std::FILE* to, std::string_view text) { std::fwrite(text.data(), 1, tex
 } // namespace
 
 Screen::Screen(bool no_color)
-    : out_(look_at_terminal(1, no_color)), err_(look_at_terminal(2, no_color)), no_color_(no_color) {}
+    : out_(look_at_terminal(1, no_color)), err_(look_at_terminal(2, no_color)),
+      no_color_(no_color) {}
 
 Screen::~Screen() { end_live(); }
 

@@ -1,10 +1,10 @@
 #pragma once
-// Screen: what a follow prints. Output of the job goes to standard output, Muster's own words and the
-// one live line to standard error; on a terminal the live line stays below everything else. Without a
-// terminal it becomes a plain line now and then. Thread-safe.
+// Screen: what a follow prints. Output of the job goes to standard output, Muster's own words and
+// the one live line to standard error; on a terminal the live line stays below everything else.
+// Without a terminal it becomes a plain line now and then. Thread-safe.
 
-#include "cli/terminal.hpp"
 #include "base/time.hpp"
+#include "cli/terminal.hpp"
 
 #include <mutex>
 #include <string>

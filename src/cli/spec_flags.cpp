@@ -78,7 +78,8 @@ Result<std::map<std::string, std::string>> env_for(const RunFlags& flags,
     std::map<std::string, std::string> env;
     for (const auto& item : flags.env) {
         const auto equals = item.find('=');
-        if (equals == 0) return wrong("env", say("\"{}\" has no name", item), say("write --env K=V"));
+        if (equals == 0)
+            return wrong("env", say("\"{}\" has no name", item), say("write --env K=V"));
         const std::string key = item.substr(0, equals);
         env[key] = equals == std::string::npos ? around.env(key) : item.substr(equals + 1);
     }
@@ -86,7 +87,8 @@ Result<std::map<std::string, std::string>> env_for(const RunFlags& flags,
 }
 
 Status set_ranks(Role& role, const RunFlags& flags) {
-    if (flags.nodes < 1) return wrong("nodes", say("{} is out of range", flags.nodes), say("at least 1"));
+    if (flags.nodes < 1)
+        return wrong("nodes", say("{} is out of range", flags.nodes), say("at least 1"));
     if (flags.ranks && flags.nproc_per_node)
         return wrong("ranks", say("--ranks and --nproc-per-node exclude each other"),
                      say("--ranks spreads as it fits; --nproc-per-node fixes each node's share"));
@@ -115,7 +117,7 @@ Status set_ranks(Role& role, const RunFlags& flags) {
 
 std::string find_in_path(const std::string& name) {
     const auto runs = [](const std::string& path) {
-        struct stat info {};
+        struct stat info{};
         return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
                access(path.c_str(), X_OK) == 0;
     };
@@ -135,7 +137,7 @@ std::string find_in_path(const std::string& name) {
 }
 
 Status readable_file(const std::string& path) {
-    struct stat info {};
+    struct stat info{};
     if (stat(path.c_str(), &info) != 0)
         return wrong("command", say("cannot read {}: {}", path, std::strerror(errno)),
                      say("check the path; it is looked up from the current folder"));
@@ -212,7 +214,8 @@ Result<WorkloadSpec> spec_from_file(const std::string& path) {
     const auto first = text->find_first_not_of(" \t\r\n");
     if (first == std::string::npos) return wrong("file", say("{} is empty", path));
     const bool json = path.ends_with(".json") || (*text)[first] == '{';
-    auto spec = json ? codec::from_json<WorkloadSpec>(*text) : codec::from_yaml<WorkloadSpec>(*text);
+    auto spec =
+        json ? codec::from_json<WorkloadSpec>(*text) : codec::from_yaml<WorkloadSpec>(*text);
     if (!spec) {
         Error error = spec.error();
         error.message = (path == "-" ? say("standard input") : path) + ": " + error.message;

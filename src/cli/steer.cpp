@@ -41,13 +41,13 @@ int read_logs_once(Api& api, const LogsFlags& flags, FollowOptions options,
                    const WorkloadDetail& detail) {
     const Terminal terminal = look_at_terminal(1, flags.common.no_color);
     if (options.ranks.empty())
-        for (std::int64_t rank = 0; rank < detail.workload.ranks; ++rank) options.ranks.push_back(rank);
+        for (std::int64_t rank = 0; rank < detail.workload.ranks; ++rank)
+            options.ranks.push_back(rank);
     auto filter = Grep::make(flags.grep);
     if (!filter) return report_error(filter.error());
     const auto digits = std::to_string(detail.workload.ranks - 1).size();
-    LogPrinter printer({.terminal = terminal,
-                        .rank_digits = static_cast<int>(digits),
-                        .times = flags.times});
+    LogPrinter printer(
+        {.terminal = terminal, .rank_digits = static_cast<int>(digits), .times = flags.times});
     bool whole = true;
     LogReader reader(
         api,
@@ -129,8 +129,8 @@ WaitResult wait_for_job(Api& api, const std::string& job, Duration limit) {
             away = {};
             if (is_terminal(detail->workload.phase)) return {detail->workload, 0};
         } else {
-            const bool passing = code_retryable(detail.error().code) ||
-                                 detail.error().code == Code::unknown_outcome;
+            const bool passing =
+                code_retryable(detail.error().code) || detail.error().code == Code::unknown_outcome;
             if (!passing || away > server_away_max || waited.ns == 0)
                 return {std::nullopt, report_error(detail.error())};
             away += Duration::seconds(1);
@@ -205,8 +205,10 @@ int change_nodes(const CordonFlags& flags, const std::string& verb, const std::s
     int code = exit_ok;
     for (const auto& node : flags.nodes) {
         auto view = api->post<NodeView>(node_path(node, ":" + verb), body);
-        if (view) std::puts(say(done, to_text(view->name)).c_str());
-        else code = report_error(view.error());
+        if (view)
+            std::puts(say(done, to_text(view->name)).c_str());
+        else
+            code = report_error(view.error());
     }
     return code;
 }

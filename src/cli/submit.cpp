@@ -29,7 +29,8 @@ Result<control::Submitted> hand_in(Api& api, const WorkloadSpec& spec, bool dry_
     const std::string target = dry_run ? "/v1/workloads?dry_run=true" : "/v1/workloads";
     const std::string body = codec::to_json(spec);
     std::map<std::string, std::string> headers;
-    if (const auto token = fresh_token(); !dry_run && !token.empty()) headers["Client-Token"] = token;
+    if (const auto token = fresh_token(); !dry_run && !token.empty())
+        headers["Client-Token"] = token;
     auto submitted = api.post<control::Submitted>(target, body, headers);
     // The token makes it safe to ask again where the answer was lost.
     for (int tries = 1; !submitted && submitted.error().code == Code::unknown_outcome &&
@@ -54,8 +55,8 @@ void print_plan(const WorkloadSpec& spec, const control::Submitted& submitted, O
 
 void tell_submitted(Screen& screen, const control::Submitted& submitted) {
     const auto& job = submitted.workload;
-    const std::string what = counted(job.ranks, "rank", "ranks") + ", " +
-                             counted(job.devices, "device", "devices");
+    const std::string what =
+        counted(job.ranks, "rank", "ranks") + ", " + counted(job.devices, "device", "devices");
     screen.own_line(submitted.existed ? say("{} was submitted before: {}", to_text(job.name), what)
                                       : say("{} submitted: {}", to_text(job.name), what));
 }
@@ -98,8 +99,10 @@ int submit_and(const CommonFlags& common, const WorkloadSpec& spec, AfterSubmit 
         return exit_ok;
     }
     Screen screen(common.no_color);
-    if (is_document(after.output)) print_text(as_document(submitted->workload, after.output));
-    else tell_submitted(screen, *submitted);
+    if (is_document(after.output))
+        print_text(as_document(submitted->workload, after.output));
+    else
+        tell_submitted(screen, *submitted);
     if (!after.follow) {
         if (!is_document(after.output)) print_text(to_text(submitted->workload.name));
         return exit_ok;
@@ -120,9 +123,8 @@ int submit_and(const CommonFlags& common, const WorkloadSpec& spec, AfterSubmit 
 int do_run(const RunFlags& flags) {
     auto spec = spec_from_flags(flags, real_surroundings());
     if (!spec) return report_error(spec.error());
-    return submit_and(
-        flags.common, *spec,
-        {.dry_run = flags.dry_run, .follow = !flags.detach, .output = flags.output});
+    return submit_and(flags.common, *spec,
+                      {.dry_run = flags.dry_run, .follow = !flags.detach, .output = flags.output});
 }
 
 int do_submit(const SubmitFlags& flags) {

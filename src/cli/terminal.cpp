@@ -31,7 +31,8 @@ struct Range {
     char32_t low;
     char32_t high;
 };
-// Wide in every terminal that matters: CJK, Hangul, kana, full-width forms, emoji (UAX 11, abridged).
+// Wide in every terminal that matters: CJK, Hangul, kana, full-width forms, emoji (UAX 11,
+// abridged).
 constexpr std::array<Range, 8> wide = {{{0x1100, 0x115f},
                                         {0x2e80, 0xa4cf},
                                         {0xac00, 0xd7a3},
@@ -42,7 +43,8 @@ constexpr std::array<Range, 8> wide = {{{0x1100, 0x115f},
                                         {0x20000, 0x3fffd}}};
 
 int columns_of(char32_t code) {
-    if (code < 0x20 || (code >= 0x300 && code <= 0x36f) || code == 0x200b || code == 0x200d) return 0;
+    if (code < 0x20 || (code >= 0x300 && code <= 0x36f) || code == 0x200b || code == 0x200d)
+        return 0;
     for (const auto& range : wide)
         if (code >= range.low && code <= range.high) return 2;
     return 1;
@@ -83,8 +85,8 @@ Terminal look_at_terminal(int fd, bool no_color) {
     const bool dumb = term != nullptr && std::string_view(term) == "dumb";
     terminal.colour = !no_color && !dumb && (no_color_env == nullptr || *no_color_env == '\0');
     winsize size{};
-    terminal.width = ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col
-                                                                         : width_fallback;
+    terminal.width =
+        ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : width_fallback;
     if (terminal.width < width_min) terminal.width = width_min;
     return terminal;
 }

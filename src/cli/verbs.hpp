@@ -1,6 +1,6 @@
 #pragma once
-// The table of verbs. A verb declares its flags on a CLI::App of its own (no sub-commands: a job may
-// be called "run") and gives back what to do once they are parsed.
+// The table of verbs. A verb declares its flags on a CLI::App of its own (no sub-commands: a job
+// may be called "run") and gives back what to do once they are parsed.
 
 #include "cli/cli.hpp"
 
@@ -19,8 +19,8 @@ namespace muster::cli {
 using Action = std::function<int()>;
 
 struct Verb {
-    std::string name;    // "node cordon" for a verb of a noun
-    std::string group;   // heading in the help
+    std::string name;     // "node cordon" for a verb of a noun
+    std::string group;    // heading in the help
     std::string operands; // after the flags, for the usage line
     std::string summary;  // one line
     std::function<Action(CLI::App&, const PartVerbs&)> declare;

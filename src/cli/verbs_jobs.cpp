@@ -20,8 +20,9 @@ std::shared_ptr<Flags> keep() {
 
 Action declare_run(CLI::App& app, const PartVerbs&) {
     auto flags = keep<RunFlags>();
-    app.footer("A *.py script is run by the Python that MUSTER_PYTHON names, else by python3 of PATH.\n"
-               "Ends with the job's own exit code; Ctrl-C detaches (130) and the job goes on.");
+    app.footer(
+        "A *.py script is run by the Python that MUSTER_PYTHON names, else by python3 of PATH.\n"
+        "Ends with the job's own exit code; Ctrl-C detaches (130) and the job goes on.");
     app.prefix_command();
     app.add_option("-N,--nodes", flags->nodes, "nodes to spread over, evenly")->type_name("N");
     app.add_option("--nproc-per-node,--nproc_per_node", flags->nproc_per_node, "ranks on each node")
@@ -38,26 +39,29 @@ Action declare_run(CLI::App& app, const PartVerbs&) {
         ->allow_extra_args(false);
     app.add_option("-C,--workdir", flags->workdir, "where ranks start; the current folder")
         ->type_name("DIR");
-    app.add_option("--restarts", flags->restarts, "restarts allowed in ten minutes (3)")->type_name("N");
+    app.add_option("--restarts", flags->restarts, "restarts allowed in ten minutes (3)")
+        ->type_name("N");
     app.add_option("--restarts-per-day", flags->restarts_per_day, "restarts allowed in a day (20)")
         ->type_name("N");
     app.add_option("--grace", flags->grace, "from SIGTERM to SIGKILL when stopped (15s)")
         ->type_name("TIME");
     app.add_flag("-d,--detach", flags->detach, "submit, print the name, do not follow");
-    app.add_flag("--dry-run", flags->dry_run, "show the spec and what would happen; submit nothing");
+    app.add_flag("--dry-run", flags->dry_run,
+                 "show the spec and what would happen; submit nothing");
     add_output(app, flags->output);
     add_common(app, flags->common);
-    return [flags, &app] {
-        return take_command(app, flags->command) ? do_run(*flags) : exit_usage;
-    };
+    return
+        [flags, &app] { return take_command(app, flags->command) ? do_run(*flags) : exit_usage; };
 }
 
 Action declare_submit(CLI::App& app, const PartVerbs&) {
     auto flags = keep<SubmitFlags>();
-    app.add_option("FILE", flags->file, "a spec in YAML or JSON (docs/spec.md); - reads standard input")
+    app.add_option("FILE", flags->file,
+                   "a spec in YAML or JSON (docs/spec.md); - reads standard input")
         ->required();
     app.add_flag("-f,--follow", flags->follow, "stay until the job is over, as run does");
-    app.add_flag("--dry-run", flags->dry_run, "check it and show what would happen; submit nothing");
+    app.add_flag("--dry-run", flags->dry_run,
+                 "check it and show what would happen; submit nothing");
     add_output(app, flags->output);
     add_common(app, flags->common);
     return [flags] { return do_submit(*flags); };
@@ -67,7 +71,8 @@ Action declare_logs(CLI::App& app, const PartVerbs&) {
     auto flags = keep<LogsFlags>();
     app.add_option("JOB", flags->job, "name or id")->required();
     app.add_flag("-f,--follow", flags->follow, "stay until the job is over");
-    app.add_option("--rank,--ranks", flags->ranks, "of these ranks only, as 0,2-3")->type_name("RANKS");
+    app.add_option("--rank,--ranks", flags->ranks, "of these ranks only, as 0,2-3")
+        ->type_name("RANKS");
     app.add_option("--grep", flags->grep, "only lines that match (extended expression)")
         ->type_name("REGEX");
     app.add_option("--tail", flags->tail, "only the last lines")
@@ -101,11 +106,13 @@ Action declare_wait(CLI::App& app, const PartVerbs&) {
 
 std::vector<Verb> job_verbs() {
     const std::string group = say("Jobs");
-    return {{"run", group, "-- script.py arguments", say("run a script on the cluster and stay with it"), declare_run},
-            {"submit", group, "FILE", say("hand in a job from a file"), declare_submit},
-            {"logs", group, "JOB", say("what its ranks print, merged by time"), declare_logs},
-            {"wait", group, "JOB", say("wait until a job is over, and end as it did"), declare_wait},
-            {"cancel", group, "JOB...", say("stop jobs"), declare_cancel}};
+    return {
+        {"run", group, "-- script.py arguments",
+         say("run a script on the cluster and stay with it"), declare_run},
+        {"submit", group, "FILE", say("hand in a job from a file"), declare_submit},
+        {"logs", group, "JOB", say("what its ranks print, merged by time"), declare_logs},
+        {"wait", group, "JOB", say("wait until a job is over, and end as it did"), declare_wait},
+        {"cancel", group, "JOB...", say("stop jobs"), declare_cancel}};
 }
 
 } // namespace muster::cli

@@ -59,7 +59,8 @@ Action declare_uncordon(CLI::App& app, const PartVerbs&) {
 
 Action declare_events(CLI::App& app, const PartVerbs&) {
     auto flags = std::make_shared<EventsFlags>();
-    app.add_option("--after", flags->after, "only those after this sequence number")->type_name("SEQ");
+    app.add_option("--after", flags->after, "only those after this sequence number")
+        ->type_name("SEQ");
     app.add_option("--limit", flags->limit, "at most so many, the newest (100)")
         ->type_name("N")
         ->check([](const std::string& text) { return below_limit(text, 1); });
@@ -73,9 +74,11 @@ Action declare_events(CLI::App& app, const PartVerbs&) {
 Action declare_journal(CLI::App& app, const PartVerbs&) {
     auto flags = std::make_shared<JournalFlags>();
     app.footer("muster journal verify checks the chain of hashes.");
-    app.add_option("--after", flags->after, "only facts after this sequence number")->type_name("SEQ");
+    app.add_option("--after", flags->after, "only facts after this sequence number")
+        ->type_name("SEQ");
     app.add_option("--limit", flags->limit, "at most so many")->type_name("N");
-    app.add_flag("--offline", flags->offline, "read the file in the state directory, not the server");
+    app.add_flag("--offline", flags->offline,
+                 "read the file in the state directory, not the server");
     add_output(app, flags->output);
     add_common(app, flags->common);
     return [flags] { return do_journal(*flags); };
@@ -99,18 +102,21 @@ Action declare_version(CLI::App& app, const PartVerbs&) {
 std::vector<Verb> look_verbs() {
     const std::string look = say("Looking");
     const std::string admin = say("Nodes and the control plane");
-    return {{"jobs", look, "", say("all jobs"), declare_jobs},
-            {"job", look, "JOB", say("one job with everything"), shows("JOB", do_job)},
-            {"why", look, "JOB", say("why a job waits, or what happened to it"), shows("JOB", do_why)},
-            {"report", look, "JOB", say("steps, loss, goodput and restarts of a job"), shows("JOB", do_report)},
-            {"events", look, "", say("what happened, newest last"), declare_events},
-            {"nodes", admin, "", say("all nodes"), declare_nodes},
-            {"node", admin, "NODE", say("one node with everything"), shows("NODE", do_node)},
-            {"node cordon", admin, "NODE...", say("give nodes no new work"), declare_cordon},
-            {"node uncordon", admin, "NODE...", say("give nodes work again"), declare_uncordon},
-            {"journal", admin, "", say("the stored facts"), declare_journal},
-            {"journal verify", admin, "", say("check the journal's chain of hashes"), declare_journal_verify},
-            {"version", admin, "", say("versions of this program and of the server"), declare_version}};
+    return {
+        {"jobs", look, "", say("all jobs"), declare_jobs},
+        {"job", look, "JOB", say("one job with everything"), shows("JOB", do_job)},
+        {"why", look, "JOB", say("why a job waits, or what happened to it"), shows("JOB", do_why)},
+        {"report", look, "JOB", say("steps, loss, goodput and restarts of a job"),
+         shows("JOB", do_report)},
+        {"events", look, "", say("what happened, newest last"), declare_events},
+        {"nodes", admin, "", say("all nodes"), declare_nodes},
+        {"node", admin, "NODE", say("one node with everything"), shows("NODE", do_node)},
+        {"node cordon", admin, "NODE...", say("give nodes no new work"), declare_cordon},
+        {"node uncordon", admin, "NODE...", say("give nodes work again"), declare_uncordon},
+        {"journal", admin, "", say("the stored facts"), declare_journal},
+        {"journal verify", admin, "", say("check the journal's chain of hashes"),
+         declare_journal_verify},
+        {"version", admin, "", say("versions of this program and of the server"), declare_version}};
 }
 
 } // namespace muster::cli

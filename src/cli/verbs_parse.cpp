@@ -29,8 +29,8 @@ void set_up(CLI::App& app, const Verb& verb) {
     app.name("muster " + verb.name);
     app.description(verb.summary);
     const std::string operands = verb.operands.empty() ? "" : " " + verb.operands;
-    auto form = std::make_shared<HelpForm>(
-        say("Usage: muster {} [flags]{}", verb.name, operands) + "\n");
+    auto form =
+        std::make_shared<HelpForm>(say("Usage: muster {} [flags]{}", verb.name, operands) + "\n");
     form->column_width(flags_column_width);
     app.formatter(form);
 }
@@ -38,13 +38,16 @@ void set_up(CLI::App& app, const Verb& verb) {
 /// The first word that no flag took, with the flag that was probably meant.
 Error unknown_word(const CLI::App& app, const std::string& word) {
     if (!word.starts_with("-"))
-        return {Code::invalid_argument, say("\"{}\" is one word too many", word),
-                say("{} --help shows what it takes", app.get_name()), {}};
+        return {Code::invalid_argument,
+                say("\"{}\" is one word too many", word),
+                say("{} --help shows what it takes", app.get_name()),
+                {}};
     std::vector<std::string> names;
     for (const CLI::Option* option : app.get_options())
         for (const auto& name : option->get_lnames()) names.push_back("--" + name);
     const std::string near = nearest(word.substr(0, word.find('=')), names);
-    return {Code::invalid_argument, say("there is no flag {}", word),
+    return {Code::invalid_argument,
+            say("there is no flag {}", word),
             near.empty() ? say("{} --help lists them", app.get_name())
                          : say("did you mean {}?", near),
             {}};
@@ -67,8 +70,10 @@ int run_verb(const Verb& verb, std::vector<std::string> words, const PartVerbs& 
         const auto left = app.remaining();
         return refuse_word(app, left.empty() ? "" : left.front());
     } catch (const CLI::ParseError& error) {
-        return report_error({Code::invalid_argument, error.what(),
-                             say("{} --help shows what it takes", app.get_name()), {}});
+        return report_error({Code::invalid_argument,
+                             error.what(),
+                             say("{} --help shows what it takes", app.get_name()),
+                             {}});
     }
 }
 
@@ -103,7 +108,8 @@ std::string verb_help(const Verb& verb) {
 }
 
 void add_common(CLI::App& app, CommonFlags& flags) {
-    app.add_option("--server", flags.server, "URL of the server (MUSTER_SERVER; token: MUSTER_TOKEN)")
+    app.add_option("--server", flags.server,
+                   "URL of the server (MUSTER_SERVER; token: MUSTER_TOKEN)")
         ->type_name("URL");
     app.add_option("--state", flags.state, "state directory where client.json lies (MUSTER_STATE)")
         ->type_name("DIR");
@@ -117,12 +123,12 @@ void add_output(CLI::App& app, Output& output) {
                                                         {"yaml", Output::yaml},
                                                         {"name", Output::name}};
     app.add_option_function<std::string>(
-           "-o,--output",
-           [&output](const std::string& text) { output = names.find(text)->second; },
+           "-o,--output", [&output](const std::string& text) { output = names.find(text)->second; },
            "table, wide, json, yaml or name")
         ->check([](const std::string& text) {
-            return names.contains(text) ? std::string()
-                                        : say("\"{}\" is none of table, wide, json, yaml, name", text);
+            return names.contains(text)
+                       ? std::string()
+                       : say("\"{}\" is none of table, wide, json, yaml, name", text);
         })
         ->type_name("FORM");
 }

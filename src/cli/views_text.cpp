@@ -23,9 +23,8 @@ Style node_style(const NodeView& node) {
 
 std::string node_note(const NodeView& node) {
     if (node.contact != Contact::connected)
-        return node.since_beat.ns < 0
-                   ? say("no sign since the server's start")
-                   : say("no sign for {}", duration_for_people(node.since_beat));
+        return node.since_beat.ns < 0 ? say("no sign since the server's start")
+                                      : say("no sign for {}", duration_for_people(node.since_beat));
     if (node.cordons.empty()) return {};
     const auto& cordon = node.cordons.front();
     return cordon.reason.empty() ? say("cordoned") : cordon.reason;
@@ -37,7 +36,8 @@ std::string cpu_text(const NodeView& node) {
 
 std::string memory_text(const NodeView& node) {
     if (!node.sample) return bytes_text(node.inventory.memory_bytes);
-    return bytes_text(node.sample->memory_used_bytes) + "/" + bytes_text(node.inventory.memory_bytes);
+    return bytes_text(node.sample->memory_used_bytes) + "/" +
+           bytes_text(node.inventory.memory_bytes);
 }
 
 std::string device_product(const Device& device) {

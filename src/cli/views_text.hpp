@@ -15,9 +15,9 @@ std::string node_note(const NodeView& node); // why it takes no work
 std::string cpu_text(const NodeView& node);
 std::string memory_text(const NodeView& node);
 std::string device_product(const Device& device);
-std::string bytes_text(std::int64_t bytes); // "1.5 GiB"
-std::string age_text(Instant since, Instant now); // "3 min", "2 h", "4 d"
-std::string short_duration(Duration duration);    // "45 s", "3 min", "2 h", "4 d"
+std::string bytes_text(std::int64_t bytes);                         // "1.5 GiB"
+std::string age_text(Instant since, Instant now);                   // "3 min", "2 h", "4 d"
+std::string short_duration(Duration duration);                      // "45 s", "3 min", "2 h", "4 d"
 std::string indices_text(const std::vector<std::int64_t>& indices); // "0-3,6"
 
 template <class Name>

@@ -1,6 +1,6 @@
 #pragma once
-// -w: shows a view again whenever an event comes. A terminal is redrawn; elsewhere only lines that are
-// new are printed, so that a log of changes results.
+// -w: shows a view again whenever an event comes. A terminal is redrawn; elsewhere only lines that
+// are new are printed, so that a log of changes results.
 
 #include "cli/api.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
-// JSON of described types (codec/shape.hpp). Encoding writes text directly; decoding refuses what it
-// does not understand and says where: "roles[0].rank: unknown key (did you mean "ranks"?)".
+// JSON of described types (codec/shape.hpp). Encoding writes text directly; decoding refuses what
+// it does not understand and says where: "roles[0].rank: unknown key (did you mean "ranks"?)".
 //
 //     std::string text = codec::to_json(beat, codec::Style::exact);
 //     Result<AgentBeat> beat = codec::from_json<AgentBeat>(text, codec::UnknownKeys::ignore);

@@ -179,10 +179,14 @@ std::string place_of(std::string_view text, std::size_t at) {
 Error syntax_error(std::string_view text, std::size_t at, const ErrorCode& code) {
     if (code == json::error::too_deep)
         return {Code::invalid_argument,
-                "the JSON is nested deeper than " + std::to_string(json_depth_max) + " levels", {}, {}};
+                "the JSON is nested deeper than " + std::to_string(json_depth_max) + " levels",
+                {},
+                {}};
     if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
         return {Code::invalid_argument, "the JSON is empty", {}, {}};
-    return {Code::invalid_argument, "not JSON: " + code.message() + " at " + place_of(text, at), {},
+    return {Code::invalid_argument,
+            "not JSON: " + code.message() + " at " + place_of(text, at),
+            {},
             {}};
 }
 
@@ -210,13 +214,15 @@ struct Workspace {
 Status with_document(std::string_view text, std::size_t bytes_max, void* context,
                      Status (*use)(void* context, const json::value& document)) {
     if (text.size() > bytes_max)
-        return fail(Code::invalid_argument,
-                    "the JSON has " + std::to_string(text.size()) + " bytes, at most " +
-                        std::to_string(bytes_max) + " are taken");
+        return fail(Code::invalid_argument, "the JSON has " + std::to_string(text.size()) +
+                                                " bytes, at most " + std::to_string(bytes_max) +
+                                                " are taken");
     static thread_local std::unique_ptr<Workspace> kept;
     std::unique_ptr<Workspace> own;
-    if (text.size() > small_text_bytes) own = std::make_unique<Workspace>();
-    else if (!kept) kept = std::make_unique<Workspace>();
+    if (text.size() > small_text_bytes)
+        own = std::make_unique<Workspace>();
+    else if (!kept)
+        kept = std::make_unique<Workspace>();
     Workspace& space = own ? *own : *kept;
 
     json::monotonic_resource resource(space.buffer.data(), space.buffer.size());

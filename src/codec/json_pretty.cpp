@@ -18,8 +18,10 @@ std::string pretty_json(std::string_view text) {
         const char c = text[i];
         if (in_string) {
             out += c;
-            if (c == '\\' && i + 1 < text.size()) out += text[++i];
-            else if (c == '"') in_string = false;
+            if (c == '\\' && i + 1 < text.size())
+                out += text[++i];
+            else if (c == '"')
+                in_string = false;
             continue;
         }
         const char following = i + 1 < text.size() ? text[i + 1] : '\0';
@@ -48,9 +50,7 @@ std::string pretty_json(std::string_view text) {
             new_line(out, depth);
             break;
         case ':': out += ": "; break;
-        default:
-            in_string = c == '"';
-            out += c;
+        default: in_string = c == '"'; out += c;
         }
     }
     return out;

@@ -77,7 +77,8 @@ class Reader {
     };
 
     void wrong(const Path& at, std::string message) {
-        if (errors_.size() < decode_errors_max) errors_.push_back({path_text(at), std::move(message)});
+        if (errors_.size() < decode_errors_max)
+            errors_.push_back({path_text(at), std::move(message)});
     }
     void expected(const Path& at, const json::value& in, std::string_view what) {
         wrong(at, "is " + what_is(in) + ", needs " + std::string(what));
@@ -105,8 +106,8 @@ class Reader {
 
 Status Reader::result() {
     if (errors_.empty()) return ok();
-    Error error{Code::invalid_argument, std::move(errors_[0].message), {},
-                std::move(errors_[0].path)};
+    Error error{
+        Code::invalid_argument, std::move(errors_[0].message), {}, std::move(errors_[0].path)};
     for (std::size_t i = 1; i < errors_.size(); ++i) {
         error.message += "; ";
         if (!errors_[i].path.empty()) error.message += errors_[i].path + ": ";
@@ -117,15 +118,15 @@ Status Reader::result() {
 }
 
 void Reader::read_boolean(void* out, const json::value& in, const Path& at) {
-    if (const auto* value = in.if_bool()) *static_cast<bool*>(out) = *value;
-    else expected(at, in, "true or false");
+    if (const auto* value = in.if_bool())
+        *static_cast<bool*>(out) = *value;
+    else
+        expected(at, in, "true or false");
 }
 
 void Reader::read_integer(const Shape& shape, void* out, const json::value& in, const Path& at) {
     const IntegerRange range = integer_range(shape);
-    const auto too_large = [&] {
-        wrong(at, what_is(in) + " does not fit " + integer_kind(shape));
-    };
+    const auto too_large = [&] { wrong(at, what_is(in) + " does not fit " + integer_kind(shape)); };
     if (const auto* number = in.if_int64()) {
         if (*number < range.low ||
             (*number > 0 && static_cast<std::uint64_t>(*number) > range.high))
@@ -169,8 +170,10 @@ void Reader::read_floating(void* out, const json::value& in, const Path& at) {
 }
 
 void Reader::read_string(void* out, const json::value& in, const Path& at) {
-    if (const auto* text = in.if_string()) static_cast<std::string*>(out)->assign(view(*text));
-    else expected(at, in, "a text");
+    if (const auto* text = in.if_string())
+        static_cast<std::string*>(out)->assign(view(*text));
+    else
+        expected(at, in, "a text");
 }
 
 void Reader::read_name(void* out, const json::value& in, const Path& at) {
@@ -261,8 +264,10 @@ void Reader::read_map(const Shape& shape, void* out, const json::value& in, cons
             f.problem = store_key(f.shape, key, f.text);
             return f.problem.empty();
         });
-        if (value == nullptr) wrong(at, std::move(filler.problem));
-        else read(*shape.element, value, pair.value(), Path{&at, filler.text});
+        if (value == nullptr)
+            wrong(at, std::move(filler.problem));
+        else
+            read(*shape.element, value, pair.value(), Path{&at, filler.text});
     }
 }
 

@@ -38,8 +38,10 @@ void write_escaped(unsigned char c, std::string& out) {
 void write_hard_string(std::string_view text, std::string& out) {
     for (const char c : to_valid_utf8(text)) {
         const auto byte = static_cast<unsigned char>(c);
-        if (plain[byte]) out += c;
-        else write_escaped(byte, out);
+        if (plain[byte])
+            out += c;
+        else
+            write_escaped(byte, out);
     }
 }
 
@@ -47,8 +49,10 @@ void write_string(std::string_view text, std::string& out) {
     out += '"';
     std::size_t clean = 0;
     while (clean < text.size() && plain[static_cast<unsigned char>(text[clean])]) ++clean;
-    if (clean == text.size()) out.append(text);
-    else write_hard_string(text, out);
+    if (clean == text.size())
+        out.append(text);
+    else
+        write_hard_string(text, out);
     out += '"';
 }
 
@@ -60,15 +64,21 @@ void write_number(Number number, std::string& out) {
 }
 
 void write_double(double number, Style style, std::string& out) {
-    if (std::isfinite(number)) write_number(number, out);
-    else if (style == Style::wire) out += "null";
-    else if (std::isnan(number)) out += "\"NaN\"";
-    else out += number > 0 ? "\"Infinity\"" : "\"-Infinity\"";
+    if (std::isfinite(number))
+        write_number(number, out);
+    else if (style == Style::wire)
+        out += "null";
+    else if (std::isnan(number))
+        out += "\"NaN\"";
+    else
+        out += number > 0 ? "\"Infinity\"" : "\"-Infinity\"";
 }
 
 void write_integer(const Shape& shape, const void* value, std::string& out) {
-    if (shape.is_signed) write_number(load_integer(shape, value), out);
-    else write_number(static_cast<std::uint64_t>(load_integer(shape, value)), out);
+    if (shape.is_signed)
+        write_number(load_integer(shape, value), out);
+    else
+        write_number(static_cast<std::uint64_t>(load_integer(shape, value)), out);
 }
 
 void write_instant(Instant instant, Style style, std::string& out) {
@@ -156,8 +166,10 @@ void write_json(const Shape& shape, const void* value, Style style, std::string&
     case Kind::id: return write_id(*static_cast<const RawId*>(value), out);
     case Kind::enumeration: return write_string(enum_text(shape, value), out);
     case Kind::optional:
-        if (shape.sequence.size(value) == 0) out += "null";
-        else write_json(*shape.element, shape.sequence.at(value, 0), style, out);
+        if (shape.sequence.size(value) == 0)
+            out += "null";
+        else
+            write_json(*shape.element, shape.sequence.at(value, 0), style, out);
         return;
     case Kind::list: return write_list(shape, value, style, out);
     case Kind::map: return write_map(shape, value, style, out);

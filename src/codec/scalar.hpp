@@ -8,7 +8,8 @@ namespace muster::codec {
 /// Unsigned 64-bit values keep their bits.
 std::int64_t load_integer(const Shape& shape, const void* value);
 void store_integer(const Shape& shape, void* value, std::int64_t number);
-/// Least and greatest value of the shape's integer; of an unsigned 64-bit one the bits of the latter.
+/// Least and greatest value of the shape's integer; of an unsigned 64-bit one the bits of the
+/// latter.
 struct IntegerRange {
     std::int64_t low;
     std::uint64_t high;

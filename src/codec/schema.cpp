@@ -43,8 +43,8 @@ std::string Schemas::record(const Shape& shape, bool tagged) {
         required = "\"tag\"";
     }
     for (const auto& member : shape.members) {
-        properties += (properties.empty() ? "" : ",") + json_string(member.name) + ":" +
-                      use(*member.shape);
+        properties +=
+            (properties.empty() ? "" : ",") + json_string(member.name) + ":" + use(*member.shape);
         if (member.required) required += (required.empty() ? "" : ",") + json_string(member.name);
     }
     std::string text = R"({"type":"object","properties":{)" + properties + "}";

@@ -2,8 +2,9 @@
 // Schemas: JSON schemas of described types for OpenAPI's components.schemas, named by type.
 //
 //     Schemas schemas;
-//     std::string body = schemas.use<WorkloadSpec>();  // {"$ref":"#/components/schemas/WorkloadSpec"}
-//     std::string all = schemas.components();          // {"Role":{...},"WorkloadSpec":{...}}
+//     std::string body = schemas.use<WorkloadSpec>();  //
+//     {"$ref":"#/components/schemas/WorkloadSpec"} std::string all = schemas.components(); //
+//     {"Role":{...},"WorkloadSpec":{...}}
 //
 // Life: while one document is written. Two types with one name break a REQUIRE.
 

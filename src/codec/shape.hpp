@@ -57,7 +57,8 @@ struct EnumValue {
     std::int64_t value;
 };
 
-/// Optional: zero or one element. List: elements by position. `element` of Shape says what they are.
+/// Optional: zero or one element. List: elements by position. `element` of Shape says what they
+/// are.
 struct SequenceOps {
     std::size_t (*size)(const void* sequence);
     const void* (*at)(const void* sequence, std::size_t index);
@@ -86,17 +87,17 @@ struct VariantOps {
 /// One kind uses only some of these; the others are empty.
 struct Shape {
     Kind kind;
-    std::string_view name{};                 // record, enumeration: without namespace
-    std::size_t size = 0;                    // integer, floating, enumeration: bytes
-    bool is_signed = true;                   // integer
-    std::span<const Member> members{};       // record
-    std::span<const EnumValue> values{};     // enumeration
-    const Shape* key = nullptr;              // map
-    const Shape* element = nullptr;          // optional, list, map
-    std::span<const Shape* const> cases{};   // variant: records, the tag is their name
-    SequenceOps sequence{};                  // optional, list
-    MapOps map{};                            // map
-    VariantOps variant{};                    // variant
+    std::string_view name{};               // record, enumeration: without namespace
+    std::size_t size = 0;                  // integer, floating, enumeration: bytes
+    bool is_signed = true;                 // integer
+    std::span<const Member> members{};     // record
+    std::span<const EnumValue> values{};   // enumeration
+    const Shape* key = nullptr;            // map
+    const Shape* element = nullptr;        // optional, list, map
+    std::span<const Shape* const> cases{}; // variant: records, the tag is their name
+    SequenceOps sequence{};                // optional, list
+    MapOps map{};                          // map
+    VariantOps variant{};                  // variant
 };
 
 /// "NodeJoined" for muster::NodeJoined.

@@ -54,11 +54,14 @@ struct ShapeMaker {
             static_assert(sizeof(T) == sizeof(double), "use double");
             return {.kind = Kind::floating, .size = sizeof(T)};
         } else if constexpr (enumeration) {
-            return {.kind = Kind::enumeration, .name = type_name<T>(), .size = sizeof(T),
+            return {.kind = Kind::enumeration,
+                    .name = type_name<T>(),
+                    .size = sizeof(T),
                     .values = ValuesOf<T, boost::describe::describe_enumerators<T>>::value};
         } else {
             using Members = boost::describe::describe_members<T, boost::describe::mod_public>;
-            return {.kind = Kind::record, .name = type_name<T>(),
+            return {.kind = Kind::record,
+                    .name = type_name<T>(),
                     .members = MembersOf<T, Members>::value};
         }
     }
@@ -134,7 +137,8 @@ struct ShapeMaker<std::map<K, E>> {
         return &(*static_cast<Type*>(map))[std::move(key)];
     }
     static void visit(const void* map, void* context, VisitEntry entry) {
-        for (const auto& [key, value] : *static_cast<const Type*>(map)) entry(context, &key, &value);
+        for (const auto& [key, value] : *static_cast<const Type*>(map))
+            entry(context, &key, &value);
     }
     static constexpr Shape make() {
         constexpr Kind kind = ShapeMaker<K>::make().kind;

@@ -22,7 +22,8 @@ CodePoint first_code_point(std::string_view text) {
     const unsigned char lead = byte(0);
     const std::size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
     char32_t value = length == 1 ? lead : lead & (0x7fu >> length);
-    for (std::size_t i = 1; i < length && i < text.size(); ++i) value = value << 6 | (byte(i) & 0x3f);
+    for (std::size_t i = 1; i < length && i < text.size(); ++i)
+        value = value << 6 | (byte(i) & 0x3f);
     return {value, std::min(length, text.size())};
 }
 
@@ -31,8 +32,9 @@ std::size_t columns_of(char32_t c) {
     if (within(0x300, 0x36f) || within(0x200b, 0x200f) || within(0xfe00, 0xfe0f)) return 0;
     const bool wide = within(0x1100, 0x115f) || within(0x2e80, 0x303e) || within(0x3041, 0xa4cf) ||
                       within(0xac00, 0xd7a3) || within(0xf900, 0xfaff) || within(0xfe30, 0xfe6f) ||
-                      within(0xff00, 0xff60) || within(0xffe0, 0xffe6) || within(0x1f300, 0x1f64f) ||
-                      within(0x1f900, 0x1f9ff) || within(0x20000, 0x3fffd);
+                      within(0xff00, 0xff60) || within(0xffe0, 0xffe6) ||
+                      within(0x1f300, 0x1f64f) || within(0x1f900, 0x1f9ff) ||
+                      within(0x20000, 0x3fffd);
     return wide ? 2 : 1;
 }
 
@@ -41,8 +43,10 @@ std::string cleaned(std::string_view text) {
     std::string clean;
     for (std::size_t at = 0; at < valid.size();) {
         const auto [value, bytes] = first_code_point(std::string_view(valid).substr(at));
-        if (value < 0x20 || (value >= 0x7f && value < 0xa0)) clean += ' ';
-        else clean.append(valid, at, bytes);
+        if (value < 0x20 || (value >= 0x7f && value < 0xa0))
+            clean += ' ';
+        else
+            clean.append(valid, at, bytes);
         at += bytes;
     }
     return clean;
@@ -96,7 +100,8 @@ std::vector<std::size_t> Table::fitted(const TableOptions& options) const {
     while (total > options.width) { // the widest gives, one column at a time
         std::size_t* widest = nullptr;
         for (std::size_t i = 0; i < widths.size(); ++i)
-            if (!columns_[i].keep && (widest == nullptr || widths[i] > *widest)) widest = &widths[i];
+            if (!columns_[i].keep && (widest == nullptr || widths[i] > *widest))
+                widest = &widths[i];
         if (widest == nullptr || *widest <= cut_width_min) break;
         --*widest;
         --total;

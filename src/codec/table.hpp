@@ -5,7 +5,8 @@
 //     table.add({"charlm", "4"});
 //     print(table.text({.width = 80}));
 //
-// Cells may hold anything: control characters become spaces, so that no job's text drives a terminal.
+// Cells may hold anything: control characters become spaces, so that no job's text drives a
+// terminal.
 
 #include <cstddef>
 #include <string>

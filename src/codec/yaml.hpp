@@ -25,8 +25,7 @@ template <class T>
 Result<T> from_yaml(std::string_view text, UnknownKeys unknown = UnknownKeys::refuse) {
     auto json = yaml_to_json(shape_of<T>, text);
     if (!json) return fail(std::move(json.error()));
-    return from_json<T>(*json,
-                        DecodeOptions{.unknown = unknown, .bare_times = BareTimes::refuse});
+    return from_json<T>(*json, DecodeOptions{.unknown = unknown, .bare_times = BareTimes::refuse});
 }
 
 /// Block style, Style::wire, with a line break at the end.

@@ -81,16 +81,20 @@ bool is_core_tag(const std::string& tag) {
 void Converter::scalar(const YAML::Node& node, const Shape* shape) {
     const std::string& text = node.Scalar();
     const bool plain = node.Tag() == "?" || node.Tag().empty();
-    if (!plain || wants_text(shape)) out_ += json_string(text);
-    else if (text == "true" || text == "True" || text == "TRUE") out_ += "true";
-    else if (text == "false" || text == "False" || text == "FALSE") out_ += "false";
-    else if (is_number(text)) out_ += text;
-    else out_ += json_string(text);
+    if (!plain || wants_text(shape))
+        out_ += json_string(text);
+    else if (text == "true" || text == "True" || text == "TRUE")
+        out_ += "true";
+    else if (text == "false" || text == "False" || text == "FALSE")
+        out_ += "false";
+    else if (is_number(text))
+        out_ += text;
+    else
+        out_ += json_string(text);
 }
 
 void Converter::list(const YAML::Node& node, const Shape* shape, std::size_t depth) {
-    const Shape* element =
-        shape != nullptr && shape->kind == Kind::list ? shape->element : nullptr;
+    const Shape* element = shape != nullptr && shape->kind == Kind::list ? shape->element : nullptr;
     out_ += '[';
     bool first = true;
     for (const auto& child : node) {
@@ -191,9 +195,9 @@ tl::unexpected<Error> refused(const std::string& message, const YAML::Mark& mark
 
 Result<std::string> yaml_to_json(const Shape& shape, std::string_view text) {
     if (text.size() > yaml_bytes_max)
-        return fail(Code::invalid_argument,
-                    "the YAML has " + std::to_string(text.size()) + " bytes, at most " +
-                        std::to_string(yaml_bytes_max) + " are taken");
+        return fail(Code::invalid_argument, "the YAML has " + std::to_string(text.size()) +
+                                                " bytes, at most " +
+                                                std::to_string(yaml_bytes_max) + " are taken");
     // The parser would put other characters in their place.
     if (text.find('\0') != std::string_view::npos || to_valid_utf8(text) != text)
         return fail(Code::invalid_argument, "the YAML holds bytes that are not UTF-8 text",

@@ -50,8 +50,10 @@ class Writer {
 
   private:
     void begin(std::size_t indent) {
-        if (inline_) inline_ = false;
-        else out_.append(indent, ' ');
+        if (inline_)
+            inline_ = false;
+        else
+            out_.append(indent, ' ');
     }
     void line(std::size_t indent, std::string_view lead, std::string_view text) {
         begin(indent);

@@ -29,10 +29,10 @@ Instant last_contact(const CoreState& state, const NodeRecord& node) {
 
 void lose_node(CoreState& state, const NodeName& name, Duration silent) {
     const auto& node = *state.ledger.node(name);
-    state.emit(actor_controller,
-               NodeLost{name, node.incarnation,
-                        {ReasonCode::no_contact, name.text, whole_seconds(silent),
-                         whole_seconds(state.config.lost_after), ""}});
+    state.emit(actor_controller, NodeLost{name,
+                                          node.incarnation,
+                                          {ReasonCode::no_contact, name.text, whole_seconds(silent),
+                                           whole_seconds(state.config.lost_after), ""}});
     const auto held = node.attempts;
     for (const auto& key : held) {
         const auto* workload = state.ledger.workload(key.workload);
@@ -93,9 +93,8 @@ void recover(CoreState& state, const WorkloadRecord& workload, const AttemptReco
     // The ledger has counted this failure already where a generation was closed with it. It says
     // nothing about the program, and what the program had reached may be lost with it: the count
     // makes the next attempt wait, but only the budget stops the job.
-    failure.failures_without_step =
-        std::clamp<std::int64_t>(workload.failures_without_step - 1, 0,
-                                 recovery::failures_without_step_max - 2);
+    failure.failures_without_step = std::clamp<std::int64_t>(
+        workload.failures_without_step - 1, 0, recovery::failures_without_step_max - 2);
     failure.stepped = workload.failures_without_step <= 1;
     const RestartAllowance allowance{workload.spec.restarts, workload.recent_restarts};
     const auto remedy = recovery::remedy_for(failure, allowance, state.now);
@@ -163,8 +162,8 @@ void note_closed(CoreState& state, const AttemptKey& key,
             attempt->state != AttemptState::ended)
             state.emit(actor, GenerationStarted{key.workload, key.attempt, attempt->term,
                                                 summary.generation, total_ranks(workload.spec)});
-        const Reason reason = summary.cause ? summary.cause->reason
-                                            : Reason{ReasonCode::finished, "", 0, 0, ""};
+        const Reason reason =
+            summary.cause ? summary.cause->reason : Reason{ReasonCode::finished, "", 0, 0, ""};
         state.emit(actor, GenerationClosed{key.workload, key.attempt, summary, reason});
     }
 }
@@ -226,8 +225,8 @@ void settle(CoreState& state) {
 std::vector<scheduler::NodeState> all_nodes(const CoreState& state) {
     std::vector<scheduler::NodeState> nodes;
     for (const auto& [name, node] : state.ledger.nodes)
-        nodes.push_back({name, node.incarnation, {},
-                         static_cast<std::int64_t>(node.inventory.devices.size())});
+        nodes.push_back(
+            {name, node.incarnation, {}, static_cast<std::int64_t>(node.inventory.devices.size())});
     return nodes;
 }
 
@@ -238,7 +237,9 @@ scheduler::State scheduler_state(const CoreState& state) {
         const bool has_agent = agent != state.live.agents.end() &&
                                state.now - agent->second.beat_at < state.config.suspect_after;
         if (accepts_work(node) && has_agent) {
-            scheduler::NodeState at{name, node.incarnation, {},
+            scheduler::NodeState at{name,
+                                    node.incarnation,
+                                    {},
                                     static_cast<std::int64_t>(node.inventory.devices.size())};
             for (const auto& device : node.inventory.devices)
                 if (!node.holders.contains(device.index)) at.free.push_back(device.index);
@@ -255,8 +256,13 @@ scheduler::State scheduler_state(const CoreState& state) {
     for (const auto& id : state.live.queued) {
         const auto& workload = *state.ledger.workload(id);
         if (workload.stop_asked) continue;
-        input.pending.push_back({id, workload.name, workload.spec.priority, workload.submitted_at,
-                                 workload.not_before, &workload.spec, {}});
+        input.pending.push_back({id,
+                                 workload.name,
+                                 workload.spec.priority,
+                                 workload.submitted_at,
+                                 workload.not_before,
+                                 &workload.spec,
+                                 {}});
     }
     return input;
 }
@@ -274,9 +280,9 @@ void plan_if_needed(CoreState& state) {
     for (auto& admission : plan.admissions) {
         const auto& workload = *state.ledger.workload(admission.id);
         const AttemptNumber number = workload.attempts_made + 1;
-        state.emit(actor_scheduler, WorkloadAdmitted{admission.id, number,
-                                                     std::move(admission.placement),
-                                                     std::move(admission.reason)});
+        state.emit(actor_scheduler,
+                   WorkloadAdmitted{admission.id, number, std::move(admission.placement),
+                                    std::move(admission.reason)});
     }
     live.plan_needed = false; // admissions take devices, they free none
 }

@@ -25,13 +25,11 @@ Status admit_agent(CoreState& state, const AgentBeat& beat) {
         const auto& known = seen->second;
         const bool fresh = state.now - known.beat_at < state.config.suspect_after;
         if (known.boot_id != beat.boot_id && fresh)
-            return fail(Code::already_exists,
-                        "another machine beats as node " + beat.node.text,
+            return fail(Code::already_exists, "another machine beats as node " + beat.node.text,
                         "give each agent its own --node; after a reboot this passes within " +
                             to_text(state.config.suspect_after));
         if (known.boot_id == beat.boot_id && beat.session < known.session)
-            return fail(Code::failed_precondition,
-                        "a newer agent runs for node " + beat.node.text,
+            return fail(Code::failed_precondition, "a newer agent runs for node " + beat.node.text,
                         "stop this one");
     }
     const bool new_boot = node == nullptr || node->boot_id != beat.boot_id;
@@ -41,9 +39,9 @@ Status admit_agent(CoreState& state, const AgentBeat& beat) {
                     "send it with the next beat");
     const Incarnation incarnation = node == nullptr ? 1 : node->incarnation + 1;
     const auto held = node == nullptr ? std::vector<AttemptKey>{} : node->attempts;
-    const Reason reason =
-        node == nullptr ? Reason{ReasonCode::joined, beat.node.text, 0, 0, ""}
-                        : Reason{ReasonCode::node_rebooted, beat.node.text, 0, 0, ""};
+    const Reason reason = node == nullptr
+                              ? Reason{ReasonCode::joined, beat.node.text, 0, 0, ""}
+                              : Reason{ReasonCode::node_rebooted, beat.node.text, 0, 0, ""};
     for (const auto& key : held) {
         const auto* workload = state.ledger.workload(key.workload);
         const auto* live = workload == nullptr ? nullptr : workload->live_attempt();
@@ -84,14 +82,14 @@ void on_released(CoreState& state, const NodeName& node, const HeldAttempt& held
             state.live.members_gone.emplace(std::pair{key, held.launcher_index}, state.now);
         } else {
             const auto& cause = held.result ? held.result->cause : std::nullopt;
-            const Reason reason = cause ? cause->reason
-                                        : Reason{ReasonCode::launcher_lost, node.text, 0, 0,
-                                                 held.launcher_error};
+            const Reason reason =
+                cause ? cause->reason
+                      : Reason{ReasonCode::launcher_lost, node.text, 0, 0, held.launcher_error};
             end_attempt(state, key.workload, AttemptOutcome::lost, cause, reason);
         }
     }
-    state.emit(actor_node(node), DevicesReleased{key.workload, key.attempt, node,
-                                                 {ReasonCode::none, "", 0, 0, ""}});
+    state.emit(actor_node(node),
+               DevicesReleased{key.workload, key.attempt, node, {ReasonCode::none, "", 0, 0, ""}});
 }
 
 bool lists(const AgentOrder& order, const AttemptKey& key) {
@@ -108,14 +106,15 @@ void release_never_taken(CoreState& state, const AgentBeat& beat, const AgentLiv
     const auto held = state.ledger.node(beat.node)->attempts;
     for (const auto& key : held) {
         const auto* attempt = known_attempt(state, key);
-        const bool reported = std::any_of(
-            beat.held.begin(), beat.held.end(), [&](const HeldAttempt& h) {
+        const bool reported =
+            std::any_of(beat.held.begin(), beat.held.end(), [&](const HeldAttempt& h) {
                 return AttemptKey{h.workload, h.attempt} == key;
             });
         if (attempt == nullptr || attempt->state != AttemptState::ended || reported) continue;
         if (lists(*agent.last_order, key)) continue;
-        state.emit(actor_node(beat.node), DevicesReleased{key.workload, key.attempt, beat.node,
-                                                          {ReasonCode::none, "", 0, 0, ""}});
+        state.emit(actor_node(beat.node),
+                   DevicesReleased{
+                       key.workload, key.attempt, beat.node, {ReasonCode::none, "", 0, 0, ""}});
     }
 }
 
@@ -184,7 +183,8 @@ LauncherOrder fenced_order(const LauncherBeat& beat) {
 }
 
 template <class Held>
-void drop_poll(CoreState& state, std::optional<HeldPoll>& poll, std::map<std::int64_t, Held>& index) {
+void drop_poll(CoreState& state, std::optional<HeldPoll>& poll,
+               std::map<std::int64_t, Held>& index) {
     if (!poll) return;
     state.live.deadlines.erase({poll->until, poll->reply});
     index.erase(poll->reply);
@@ -216,8 +216,10 @@ void on_agent(CoreState& state, const AgentAsked& asked) {
     if (was_suspect) state.live.plan_needed = true;
     const auto& node = *state.ledger.node(beat.node);
     if (node.lost)
-        state.emit(actor_node(beat.node), NodeBack{beat.node, node.incarnation,
-                                                   {ReasonCode::came_back, beat.node.text, 0, 0, ""}});
+        state.emit(actor_node(beat.node),
+                   NodeBack{beat.node,
+                            node.incarnation,
+                            {ReasonCode::came_back, beat.node.text, 0, 0, ""}});
     if (beat.inventory && *beat.inventory != node.inventory)
         state.emit(actor_node(beat.node), NodeInventoryChanged{beat.node, *beat.inventory});
     if (beat.sample) agent.sample = beat.sample;
@@ -257,12 +259,13 @@ void on_launcher(CoreState& state, const LauncherAsked& asked) {
     }
     const NodeName node = attempt->placement.nodes[index].node;
     auto& live = state.live.attempts[key];
-    if (live.launchers.empty()) state.live.changed_attempts.insert(key); // its order has no revision yet
+    if (live.launchers.empty())
+        state.live.changed_attempts.insert(key); // its order has no revision yet
     auto& launcher = live.launchers[beat.launcher_index];
     launcher.beat_at = state.now;
     if (state.ledger.node(node)->lost)
-        state.emit(actor_node(node), NodeBack{node, beat.incarnation,
-                                              {ReasonCode::came_back, node.text, 0, 0, ""}});
+        state.emit(actor_node(node),
+                   NodeBack{node, beat.incarnation, {ReasonCode::came_back, node.text, 0, 0, ""}});
     if (beat.asked > launcher.asked) {
         launcher.asked = beat.asked;
         launcher.told_revision = beat.order_revision;

@@ -9,7 +9,8 @@ namespace muster::control {
 namespace {
 
 constexpr Duration listen_tick = Duration::seconds(1); // a wake-up at least so often, to see a stop
-constexpr Duration stopped_limit = Duration::seconds(2); // late wake-ups of a busy machine are shorter
+constexpr Duration stopped_limit =
+    Duration::seconds(2); // late wake-ups of a busy machine are shorter
 
 /// Marks what a fact changes for others: orders to send, attempts to settle, a plan to make.
 struct Marker {
@@ -53,9 +54,7 @@ struct Marker {
             if (const auto* attempt = workload->live_attempt())
                 live.changed_attempts.insert({fact.id, attempt->number});
     }
-    void operator()(const GenerationStarted& fact) const {
-        live.changed_workloads.insert(fact.id);
-    }
+    void operator()(const GenerationStarted& fact) const { live.changed_workloads.insert(fact.id); }
     void operator()(const GenerationClosed& fact) const {
         live.changed_attempts.insert({fact.id, fact.attempt});
     }
@@ -101,11 +100,12 @@ void begin(CoreState& state) {
 void forget_finished(CoreState& state) {
     const auto& finished = state.ledger.finished;
     while (finished.size() > finished_kept_max) {
-        const auto gone = std::find_if(finished.begin(), finished.end() - 1, [&](const WorkloadId& id) {
-            const auto& attempts = state.ledger.workload(id)->attempts;
-            return std::all_of(attempts.begin(), attempts.end(),
-                               [](const AttemptRecord& a) { return a.holding.empty(); });
-        });
+        const auto gone =
+            std::find_if(finished.begin(), finished.end() - 1, [&](const WorkloadId& id) {
+                const auto& attempts = state.ledger.workload(id)->attempts;
+                return std::all_of(attempts.begin(), attempts.end(),
+                                   [](const AttemptRecord& a) { return a.holding.empty(); });
+            });
         if (gone == finished.end() - 1) return;
         state.emit(actor_controller, WorkloadForgotten{*gone});
     }

@@ -42,7 +42,7 @@ struct LauncherAsked {
 };
 struct RequestAsked {
     std::int64_t reply = 0;
-    std::string actor; // "user:root"
+    std::string actor;             // "user:root"
     std::uint64_t random_high = 0; // for ids, drawn by the shell
     std::uint64_t random_low = 0;
     Request request;

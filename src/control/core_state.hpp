@@ -11,8 +11,8 @@ namespace muster::control {
 
 using ControlDecision = Decision<FactRecord, ControlCommand>;
 
-/// Everything of the core. Life: the core's. Free functions of control/ work on it; `emit` is the only
-/// way to change the ledger.
+/// Everything of the core. Life: the core's. Free functions of control/ work on it; `emit` is the
+/// only way to change the ledger.
 struct CoreState {
     ControlConfig config;
     Ledger ledger;
@@ -28,7 +28,8 @@ struct CoreState {
 inline constexpr Duration hold_max = Duration::seconds(60);
 /// A member launcher left without a result: its lead must say why within this time.
 inline constexpr Duration member_gone_limit = Duration::seconds(30);
-/// A cancelled attempt that does not end by itself is taken from its nodes after stop_grace and this.
+/// A cancelled attempt that does not end by itself is taken from its nodes after stop_grace and
+/// this.
 inline constexpr Duration cancel_extra = Duration::seconds(30);
 
 /// Revisions of orders start here, so that they rise over restarts of the server too.

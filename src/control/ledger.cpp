@@ -15,8 +15,7 @@ void count_restarts(WorkloadRecord& workload, std::int64_t count, Instant at) {
     workload.restarts += count;
     std::erase_if(recent, [&](Instant t) { return t + restarts_kept_for < at; });
     if (recent.size() > restarts_kept_max)
-        recent.erase(recent.begin(),
-                     recent.end() - static_cast<std::ptrdiff_t>(restarts_kept_max));
+        recent.erase(recent.begin(), recent.end() - static_cast<std::ptrdiff_t>(restarts_kept_max));
 }
 
 /// Old attempts leave the ledger unless a node still holds devices for them.
@@ -154,7 +153,8 @@ struct Applier {
     void operator()(const GenerationStarted& fact) const {
         auto& started = workload(fact.id);
         auto& in = attempt(fact.id, fact.attempt);
-        count_restarts(started, fact.generation - std::max<Generation>(1, in.generation), record.at);
+        count_restarts(started, fact.generation - std::max<Generation>(1, in.generation),
+                       record.at);
         in.generation = fact.generation;
         in.term = fact.term;
         in.generation_at = record.at;

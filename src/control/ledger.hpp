@@ -68,19 +68,19 @@ struct WorkloadRecord {
     std::string client_token;
     std::vector<AttemptRecord> attempts; // oldest first, bounded
     std::int64_t attempts_made = 0;
-    std::int64_t restarts = 0;            // generations after the first and attempts after the first
+    std::int64_t restarts = 0; // generations after the first and attempts after the first
     std::vector<Instant> recent_restarts; // within a day, oldest first, bounded
     std::int64_t last_step = -1;          // highest step of any closed generation
     std::int64_t failures_without_step = 0;
     friend bool operator==(const WorkloadRecord&, const WorkloadRecord&) = default;
 
-    const AttemptRecord* live_attempt() const; // the one not ended, or null
+    const AttemptRecord* live_attempt() const;    // the one not ended, or null
     AttemptRecord* attempt(AttemptNumber number); // null: not kept
     const AttemptRecord* attempt(AttemptNumber number) const;
 };
 MUSTER_DESCRIBE(WorkloadRecord, id, name, spec, phase, submitted_by, submitted_at, finished_at,
-                not_before, stop_asked, stop_asked_at, reason, exit_code, client_token, attempts, attempts_made,
-                restarts, recent_restarts, last_step, failures_without_step)
+                not_before, stop_asked, stop_asked_at, reason, exit_code, client_token, attempts,
+                attempts_made, restarts, recent_restarts, last_step, failures_without_step)
 
 inline constexpr std::size_t attempts_kept_max = 32;
 inline constexpr std::size_t generations_kept_max = 64; // per attempt
@@ -94,10 +94,10 @@ struct Ledger {
     Instant last_at;
     std::map<NodeName, NodeRecord> nodes;
     std::map<WorkloadId, WorkloadRecord> workloads;
-    std::map<WorkloadName, WorkloadId> alive;   // names in use by workloads that are not terminal
-    std::map<WorkloadName, WorkloadId> newest;  // latest bearer of each name still known
-    std::map<std::string, WorkloadId> tokens;   // client tokens of known workloads
-    std::vector<WorkloadId> finished;           // in the order of finishing
+    std::map<WorkloadName, WorkloadId> alive;  // names in use by workloads that are not terminal
+    std::map<WorkloadName, WorkloadId> newest; // latest bearer of each name still known
+    std::map<std::string, WorkloadId> tokens;  // client tokens of known workloads
+    std::vector<WorkloadId> finished;          // in the order of finishing
     friend bool operator==(const Ledger&, const Ledger&) = default;
 
     /// The record's sequence follows last_sequence; breaks a REQUIRE otherwise.

@@ -26,11 +26,11 @@ struct HeldPoll {
 struct AgentLive {
     AgentSessionId session;
     std::string boot_id;
-    Instant beat_at;             // of the newest beat
-    std::int64_t asked = 0;      // newest
+    Instant beat_at;                // of the newest beat
+    std::int64_t asked = 0;         // newest
     std::int64_t told_revision = 0; // that the agent says it obeyed
-    std::int64_t revision = 0;   // of its order now
-    std::set<AttemptKey> forget; // reported released and settled
+    std::int64_t revision = 0;      // of its order now
+    std::set<AttemptKey> forget;    // reported released and settled
     std::optional<NodeSample> sample;
     std::optional<HeldPoll> poll;
     std::map<std::int64_t, LogRequest> log_requests;
@@ -52,8 +52,8 @@ struct AttemptLive {
     std::map<std::int64_t, LauncherLive> launchers;
     std::optional<Progress> progress;
     std::optional<RankTable> table;
-    GenerationSummary open;                      // the running generation, as seen from here
-    std::optional<LauncherOrder> last_order;     // content of `revision`, to see a change
+    GenerationSummary open;                  // the running generation, as seen from here
+    std::optional<LauncherOrder> last_order; // content of `revision`, to see a change
 };
 
 /// Answers that are due at the end of the step, when all that it changes is known.
@@ -90,8 +90,8 @@ struct PendingLogs {
 
 struct Live {
     Instant began_at;
-    Instant listens_since;                 // liveness is judged from here on
-    Instant wake_due = Instant::never();   // asked for by the last step
+    Instant listens_since;               // liveness is judged from here on
+    Instant wake_due = Instant::never(); // asked for by the last step
     bool plan_needed = true;
     Instant plan_at = Instant::never(); // the next end of a back-off
     Instant judge_at;                   // the next time at which a node may be lost
@@ -100,10 +100,10 @@ struct Live {
     std::set<std::pair<Instant, std::int64_t>> deadlines; // of everything held, by reply
     std::map<std::int64_t, NodeName> agent_polls;         // reply -> who
     std::map<std::int64_t, std::pair<AttemptKey, std::int64_t>> launcher_polls;
-    std::map<std::int64_t, HeldAwait> awaits;             // by reply
-    std::map<std::int64_t, PendingLogs> logs;             // by log request number
+    std::map<std::int64_t, HeldAwait> awaits; // by reply
+    std::map<std::int64_t, PendingLogs> logs; // by log request number
     std::int64_t last_log_request = 0;
-    std::set<NodeName> changed_agents;         // orders to look at in this step
+    std::set<NodeName> changed_agents; // orders to look at in this step
     std::set<AttemptKey> changed_attempts;
     std::vector<AgentReply> agent_replies;
     std::vector<LauncherReply> launcher_replies;
@@ -112,10 +112,10 @@ struct Live {
     std::set<std::pair<AttemptKey, std::int64_t>> polled_launchers;
     /// Launchers (attempt, index) that left without a result, and since when.
     std::map<std::pair<AttemptKey, std::int64_t>, Instant> members_gone;
-    std::set<WorkloadId> stopping;             // ended attempts, to be settled
-    std::set<WorkloadId> changed_workloads;    // whose awaits are to be looked at
+    std::set<WorkloadId> stopping;                     // ended attempts, to be settled
+    std::set<WorkloadId> changed_workloads;            // whose awaits are to be looked at
     std::map<WorkloadId, std::vector<Reason>> waiting; // of the last plan
-    std::set<WorkloadId> queued;               // phase queued: what the planner looks at
+    std::set<WorkloadId> queued;                       // phase queued: what the planner looks at
 };
 
 } // namespace muster::control

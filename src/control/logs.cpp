@@ -13,7 +13,8 @@ void done(CoreState& state, std::map<std::int64_t, PendingLogs>::iterator it) {
     const auto* workload = state.ledger.workload(pending.workload);
     const bool over = workload == nullptr || is_terminal(workload->phase);
     pending.answer.finished = over && pending.all_ended && pending.answer.errors.empty();
-    state.out->commands.push_back(AnswerRequest{pending.reply, Response{std::move(pending.answer)}});
+    state.out->commands.push_back(
+        AnswerRequest{pending.reply, Response{std::move(pending.answer)}});
     for (auto& [name, agent] : state.live.agents)
         if (agent.log_requests.erase(it->first) > 0) state.live.changed_agents.insert(name);
     state.live.logs.erase(it);
@@ -37,9 +38,9 @@ std::set<NodeName> nodes_of(const WorkloadRecord& workload) {
 void ask_logs(CoreState& state, const RequestAsked& asked, const ReadJobLogs& request) {
     const auto* workload = find_workload(state, request.job);
     if (workload == nullptr) {
-        state.out->commands.push_back(AnswerRequest{
-            asked.reply, fail(Code::not_found, "there is no job " + request.job,
-                              "see muster jobs --all", "job")});
+        state.out->commands.push_back(
+            AnswerRequest{asked.reply, fail(Code::not_found, "there is no job " + request.job,
+                                            "see muster jobs --all", "job")});
         return;
     }
     const std::int64_t number = ++state.live.last_log_request;

@@ -133,7 +133,8 @@ LauncherOrder launcher_order(const CoreState& state, const AttemptKey& key, std:
     order.allowance.policy = workload->spec.restarts;
     for (const auto at : workload->recent_restarts)
         if (at <= attempt->placed_at) order.allowance.recent.push_back(at);
-    if (!attempt->generations.empty()) order.closed_through = attempt->generations.back().generation;
+    if (!attempt->generations.empty())
+        order.closed_through = attempt->generations.back().generation;
     order.last_step = last_step_before(*workload, key.attempt);
     if (workload->stop_asked) order.stop = StopKind::cancel;
     return order;
@@ -174,7 +175,8 @@ Instant next_deadline(const CoreState& state) {
     for (const auto& id : live.stopping) {
         const auto* workload = state.ledger.workload(id);
         if (workload->stop_asked && workload->live_attempt() != nullptr)
-            next = std::min(next, workload->stop_asked_at + workload->spec.stop_grace + cancel_extra);
+            next =
+                std::min(next, workload->stop_asked_at + workload->spec.stop_grace + cancel_extra);
     }
     for (const auto& [member, since] : live.members_gone)
         next = std::min(next, since + member_gone_limit);

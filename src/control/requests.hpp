@@ -60,13 +60,13 @@ struct ReadJobLogs {
 };
 struct GetServer {};
 
-using Request = std::variant<Submit, Cancel, ListWorkloads, GetWorkload, Why, GetReport,
-                             AwaitWorkload, ListNodes, GetNode, CordonNode, UncordonNode,
-                             ReadJobLogs, GetServer>;
+using Request =
+    std::variant<Submit, Cancel, ListWorkloads, GetWorkload, Why, GetReport, AwaitWorkload,
+                 ListNodes, GetNode, CordonNode, UncordonNode, ReadJobLogs, GetServer>;
 
 struct Submitted {
     WorkloadView workload;
-    bool existed = false; // the client token was seen before: this is that workload
+    bool existed = false;      // the client token was seen before: this is that workload
     std::vector<WhyItem> plan; // dry run: what would happen now
 };
 MUSTER_DESCRIBE(Submitted, workload, existed, plan)
@@ -81,8 +81,8 @@ struct NodePage {
 };
 MUSTER_DESCRIBE(NodePage, items, next)
 
-using Response = std::variant<Submitted, WorkloadPage, WorkloadDetail, WhyView, ReportView, NodePage,
-                              NodeView, JobLogs, ServerView>;
+using Response = std::variant<Submitted, WorkloadPage, WorkloadDetail, WhyView, ReportView,
+                              NodePage, NodeView, JobLogs, ServerView>;
 
 inline constexpr std::int64_t page_limit_max = 1'000;
 

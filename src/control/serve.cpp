@@ -27,12 +27,13 @@ Status check_possible(const CoreState& state, const WorkloadSpec& spec) {
     if (nodes.empty()) return ok();
     const auto never = scheduler::never_fits(nodes, spec);
     if (!never) return ok();
-    return fail(Code::failed_precondition, explain(*never), "it starts when " + unblocks_when(*never),
-                "roles");
+    return fail(Code::failed_precondition, explain(*never),
+                "it starts when " + unblocks_when(*never), "roles");
 }
 
 /// What a plan made now would do with the spec; takes nothing.
-std::vector<WhyItem> dry_plan(const CoreState& state, const WorkloadSpec& spec, const WorkloadId& id) {
+std::vector<WhyItem> dry_plan(const CoreState& state, const WorkloadSpec& spec,
+                              const WorkloadId& id) {
     auto input = scheduler_state(state);
     input.pending.push_back(
         {id, WorkloadName{"this-job"}, spec.priority, state.now, Instant{}, &spec, {}});
@@ -42,9 +43,10 @@ std::vector<WhyItem> dry_plan(const CoreState& state, const WorkloadSpec& spec, 
         if (admission.id != id) continue;
         auto item = why_item(admission.reason);
         for (const auto& node : admission.placement.nodes)
-            item.text += (&node == &admission.placement.nodes.front() ? "; would start on " : ", ") +
-                         node.node.text + " (" + std::to_string(node.seats.size()) +
-                         (node.seats.size() == 1 ? " rank)" : " ranks)");
+            item.text +=
+                (&node == &admission.placement.nodes.front() ? "; would start on " : ", ") +
+                node.node.text + " (" + std::to_string(node.seats.size()) +
+                (node.seats.size() == 1 ? " rank)" : " ranks)");
         items.push_back(std::move(item));
     }
     if (const auto waiting = plan.waiting.find(id); waiting != plan.waiting.end())
@@ -72,11 +74,12 @@ struct Asker {
                 const auto& workload = *state.ledger.workload(known->second);
                 auto told = submit.spec;
                 told.name = workload.spec.name;
-                if (told != workload.spec || (submit.spec.name && submit.spec.name != workload.name))
+                if (told != workload.spec ||
+                    (submit.spec.name && submit.spec.name != workload.name))
                     return Answer(fail(Code::already_exists,
-                                "this client token was used for another request (job " +
-                                    workload.name.text + ")",
-                                "make a new token for each new job", "client_token"));
+                                       "this client token was used for another request (job " +
+                                           workload.name.text + ")",
+                                       "make a new token for each new job", "client_token"));
                 state.live.workload_replies.push_back({asked.reply, workload.id, true, true});
                 return std::nullopt;
             }
@@ -106,7 +109,10 @@ struct Asker {
         if (state.ledger.workloads.contains(id))
             return Answer(
                 fail(Code::unavailable, "the id drawn for the job is in use", "try again"));
-        state.emit(asked.actor, WorkloadSubmitted{id, name, submit.spec, submit.client_token,
+        state.emit(asked.actor, WorkloadSubmitted{id,
+                                                  name,
+                                                  submit.spec,
+                                                  submit.client_token,
                                                   {ReasonCode::submitted, name.text, 0, 0, ""}});
         state.live.workload_replies.push_back({asked.reply, id, true, false});
         return std::nullopt;
@@ -117,8 +123,8 @@ struct Asker {
         if (workload == nullptr) return answer(no_such_job(cancel.job));
         if (!is_terminal(workload->phase) && !workload->stop_asked)
             state.emit(asked.actor,
-                       WorkloadStopAsked{workload->id, {ReasonCode::cancelled_by_user, asked.actor,
-                                                        0, 0, ""}});
+                       WorkloadStopAsked{workload->id,
+                                         {ReasonCode::cancelled_by_user, asked.actor, 0, 0, ""}});
         state.live.workload_replies.push_back({asked.reply, workload->id, false, false});
     }
 
@@ -129,7 +135,8 @@ struct Asker {
         if (!list.after.empty()) {
             const auto after = raw_id_from_text(list.after);
             if (!after)
-                return answer(fail(Code::invalid_argument, "\"" + list.after + "\" is no page token",
+                return answer(fail(Code::invalid_argument,
+                                   "\"" + list.after + "\" is no page token",
                                    "take the `next` of the page before", "after"));
             it = state.ledger.workloads.upper_bound(WorkloadId{*after});
         }
@@ -146,15 +153,18 @@ struct Asker {
 
     void operator()(const GetWorkload& get) const {
         const auto* workload = find_workload(state, get.job);
-        answer(workload == nullptr ? Answer(no_such_job(get.job)) : Answer(detail_of(state, *workload)));
+        answer(workload == nullptr ? Answer(no_such_job(get.job))
+                                   : Answer(detail_of(state, *workload)));
     }
     void operator()(const Why& why) const {
         const auto* workload = find_workload(state, why.job);
-        answer(workload == nullptr ? Answer(no_such_job(why.job)) : Answer(why_of(state, *workload)));
+        answer(workload == nullptr ? Answer(no_such_job(why.job))
+                                   : Answer(why_of(state, *workload)));
     }
     void operator()(const GetReport& get) const {
         const auto* workload = find_workload(state, get.job);
-        answer(workload == nullptr ? Answer(no_such_job(get.job)) : Answer(report_of(state, *workload)));
+        answer(workload == nullptr ? Answer(no_such_job(get.job))
+                                   : Answer(report_of(state, *workload)));
     }
 
     void operator()(const AwaitWorkload& await) const {
@@ -188,9 +198,10 @@ struct Asker {
     void operator()(const CordonNode& cordon) const {
         const auto* node = state.ledger.node(cordon.node);
         if (node == nullptr) return answer(no_such_node(cordon.node));
-        const bool same = std::any_of(node->cordons.begin(), node->cordons.end(), [&](const Cordon& c) {
-            return c.owner == CordonOwner::admin && c.reason == cordon.reason;
-        });
+        const bool same =
+            std::any_of(node->cordons.begin(), node->cordons.end(), [&](const Cordon& c) {
+                return c.owner == CordonOwner::admin && c.reason == cordon.reason;
+            });
         if (!same)
             state.emit(asked.actor, NodeCordoned{cordon.node,
                                                  CordonOwner::admin,
@@ -269,7 +280,8 @@ void answer_awaits(CoreState& state) {
     for (auto it = live.awaits.begin(); it != live.awaits.end();) {
         const auto& [reply, await] = *it;
         const auto* workload = state.ledger.workload(await.workload);
-        const bool over = workload == nullptr || is_terminal(workload->phase) || await.until <= state.now;
+        const bool over =
+            workload == nullptr || is_terminal(workload->phase) || await.until <= state.now;
         if (!changed.contains(await.workload) || !over) {
             ++it;
             continue;

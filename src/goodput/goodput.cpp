@@ -9,12 +9,12 @@ namespace {
 constexpr std::int64_t million = 1'000'000;
 
 /// The order in which categories are listed; declared phases follow.
-constexpr const char* categories[] = {"productive",   "start",     "initialisation", "detection",
-                                      "teardown",     "restart",   "redo",           "lost_step",
-                                      "not_reported", "epilogue",  "closing"};
+constexpr const char* categories[] = {"productive",   "start",    "initialisation", "detection",
+                                      "teardown",     "restart",  "redo",           "lost_step",
+                                      "not_reported", "epilogue", "closing"};
 
-/// Cuts one attempt's time into consecutive pieces: each cut ends where the next begins, so that the
-/// pieces partition the time whatever order the stamps have.
+/// Cuts one attempt's time into consecutive pieces: each cut ends where the next begins, so that
+/// the pieces partition the time whatever order the stamps have.
 class Cutter {
   public:
     Cutter(std::map<std::string, Duration>& sums, const AttemptTimes& attempt)
@@ -65,9 +65,10 @@ void cut_generation(Cutter& cutter, const GenerationSummary& generation, bool fi
         }
     }
     if (running) {
-        cutter.cut(cutter.end(), stepped ? "productive" : generation.started_at == Instant{}
-                                                              ? (first ? "start" : "restart")
-                                                              : "initialisation");
+        cutter.cut(cutter.end(), stepped ? "productive"
+                                 : generation.started_at == Instant{}
+                                     ? (first ? "start" : "restart")
+                                     : "initialisation");
         return;
     }
     if (generation.cause) {
@@ -169,7 +170,8 @@ std::vector<RestartView> restarts(const JobTimes& job) {
         view.restart = between(ended.torn_down_at, next.started_at);
         view.to_step = between(next.started_at, next.first_step_at);
         view.redo = between(next.first_step_at, next.caught_up_at);
-        if (next.first_step >= 0) view.lost_steps = std::max<std::int64_t>(0, highest + 1 - next.first_step);
+        if (next.first_step >= 0)
+            view.lost_steps = std::max<std::int64_t>(0, highest + 1 - next.first_step);
         views.push_back(std::move(view));
     }
     return views;

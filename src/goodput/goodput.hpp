@@ -1,7 +1,7 @@
 #pragma once
 // Goodput: from facts to an account of every device-second between placement and release. Pure.
-// Categories and their meaning: docs/goodput.md. The rows partition the time: nothing twice, nothing
-// missing; shares sum to exactly one million.
+// Categories and their meaning: docs/goodput.md. The rows partition the time: nothing twice,
+// nothing missing; shares sum to exactly one million.
 
 #include "model/views.hpp"
 
@@ -15,8 +15,8 @@ struct AttemptTimes {
     std::int64_t devices = 1; // weight: devices held, or ranks for jobs without devices
     Instant placed_at;
     Instant ended_at;
-    std::vector<GenerationSummary> generations;     // closed ones, oldest first
-    std::optional<GenerationSummary> running;       // the open one, as far as it is known
+    std::vector<GenerationSummary> generations; // closed ones, oldest first
+    std::optional<GenerationSummary> running;   // the open one, as far as it is known
 };
 
 struct JobTimes {

@@ -35,8 +35,6 @@ struct Context {
 };
 
 /// The longest that clearing may take before it counts as stuck.
-inline Duration clear_limit(Duration grace) {
-    return grace + kill_limit;
-}
+inline Duration clear_limit(Duration grace) { return grace + kill_limit; }
 
 } // namespace muster::launch

@@ -44,9 +44,7 @@ void LaunchCore::State::forgive_stall(Instant now) {
     member.forgive(now - planned);
 }
 
-void LaunchCore::State::take(Instant now, const Begin&) {
-    context.begun_at = now;
-}
+void LaunchCore::State::take(Instant now, const Begin&) { context.begun_at = now; }
 
 void LaunchCore::State::take(Instant now, const ServerSaid& event) {
     const auto order = server.on_said(now, event);
@@ -112,9 +110,7 @@ void LaunchCore::State::take(Instant now, const PortBound& event) {
 void LaunchCore::State::take(Instant, const RanksStarted& event) {
     context.local.on_started(event);
 }
-void LaunchCore::State::take(Instant, const RankExited& event) {
-    context.local.on_exited(event);
-}
+void LaunchCore::State::take(Instant, const RankExited& event) { context.local.on_exited(event); }
 void LaunchCore::State::take(Instant now, const RanksCleared& event) {
     context.local.on_cleared(now, event);
 }

@@ -78,8 +78,6 @@ std::int64_t LocalRanks::survivors() const {
     return std::max<std::int64_t>(1, rows_ - static_cast<std::int64_t>(exits_.size()));
 }
 
-Instant LocalRanks::wake_at() const {
-    return clearing() ? kill_at_ : Instant::never();
-}
+Instant LocalRanks::wake_at() const { return clearing() ? kill_at_ : Instant::never(); }
 
 } // namespace muster::launch

@@ -78,9 +78,7 @@ void Member::on_cancel(Instant now) {
     begin_leave(now, context_.full_grace(), exit_lost);
 }
 
-void Member::on_fenced(Instant now) {
-    begin_leave(now, context_.short_grace(), exit_lost);
-}
+void Member::on_fenced(Instant now) { begin_leave(now, context_.short_grace(), exit_lost); }
 
 void Member::watch_lead(Instant now) {
     if (leaving_ || told_to_leave_) return;

@@ -14,9 +14,9 @@ std::optional<LauncherOrder> ServerLink::on_said(Instant now, const ServerSaid& 
     // A poll that a push overtook while it was held is asked again and answered at once.
     used.answered(now, event.lane, order.revision);
     if (order.asked <= obeyed_asked_) return std::nullopt;
-    // A held poll may be answered with newer truth before the answer to a later push arrives. Only an
-    // answer to a beat that was sent after an order was obeyed is newer than that order for certain;
-    // revisions of two server starts do not compare.
+    // A held poll may be answered with newer truth before the answer to a later push arrives. Only
+    // an answer to a beat that was sent after an order was obeyed is newer than that order for
+    // certain; revisions of two server starts do not compare.
     if (order.asked <= asked_when_obeyed_ && order.revision < order_revision_) return std::nullopt;
     obeyed_asked_ = order.asked;
     asked_when_obeyed_ = asked_;

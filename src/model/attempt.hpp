@@ -1,6 +1,6 @@
 #pragma once
-// Attempt: one gang placement of a workload. The control plane owns attempts; the lead launcher owns
-// the generations (rank tables) within one.
+// Attempt: one gang placement of a workload. The control plane owns attempts; the lead launcher
+// owns the generations (rank tables) within one.
 
 #include "base/time.hpp"
 #include "model/describe.hpp"
@@ -51,9 +51,9 @@ struct ExitCause {
     Reason reason;
     std::optional<std::int64_t> rank; // the rank at fault, where it was a rank
     NodeName node;
-    std::int64_t exit_code = 0;           // the job's: the rank's code, or 128 + signal
-    std::vector<std::string> last_lines;  // of the rank at fault, bounded
-    std::string traceback;                // Python's, where there was one, bounded
+    std::int64_t exit_code = 0;          // the job's: the rank's code, or 128 + signal
+    std::vector<std::string> last_lines; // of the rank at fault, bounded
+    std::string traceback;               // Python's, where there was one, bounded
     std::vector<std::int64_t> consequences;
     friend bool operator==(const ExitCause&, const ExitCause&) = default;
 };
@@ -61,8 +61,8 @@ MUSTER_DESCRIBE(ExitCause, reason, rank, node, exit_code, last_lines, traceback,
 
 /// One rank of a generation as the lead numbered it.
 struct RankRow {
-    std::int64_t rank = 0;      // over all roles
-    std::int64_t role_rank = 0; // within its role
+    std::int64_t rank = 0;       // over all roles
+    std::int64_t role_rank = 0;  // within its role
     std::int64_t local_rank = 0; // within its launcher
     std::int64_t launcher = 0;   // index of its launcher
     RoleName role;
@@ -87,23 +87,23 @@ MUSTER_DESCRIBE(RankTable, term, generation, master_address, master_port, restar
 /// All times are on the lead's clock; zero (Instant{0}) means "did not happen".
 struct GenerationSummary {
     Generation generation = 0;
-    Instant began_at;       // the lead fixed the table (or the attempt was placed, for the first)
-    Instant started_at;     // all ranks were started
-    Instant first_step_at;  // first step reported by the slowest rank
-    Instant caught_up_at;   // passed the last step of earlier generations: redo ended
-    Instant last_step_at;   // last step reported by all ranks
-    Instant fault_at;       // best knowledge of when the fault happened
-    Instant detected_at;    // the lead knew
-    Instant torn_down_at;   // verified that no process was left
+    Instant began_at;      // the lead fixed the table (or the attempt was placed, for the first)
+    Instant started_at;    // all ranks were started
+    Instant first_step_at; // first step reported by the slowest rank
+    Instant caught_up_at;  // passed the last step of earlier generations: redo ended
+    Instant last_step_at;  // last step reported by all ranks
+    Instant fault_at;      // best knowledge of when the fault happened
+    Instant detected_at;   // the lead knew
+    Instant torn_down_at;  // verified that no process was left
     std::int64_t first_step = -1;
     std::int64_t last_step = -1;
     std::int64_t total_steps = 0; // as the job announced; 0 if not
     double first_loss = 0;
     double last_loss = 0;
     bool has_loss = false;
-    std::int64_t samples = 0;                       // in all, over all ranks
-    std::map<std::string, Duration> phases;         // declared phases, e.g. "checkpoint"; of rank 0
-    std::optional<ExitCause> cause;                 // why it ended; absent for success
+    std::int64_t samples = 0;               // in all, over all ranks
+    std::map<std::string, Duration> phases; // declared phases, e.g. "checkpoint"; of rank 0
+    std::optional<ExitCause> cause;         // why it ended; absent for success
     friend bool operator==(const GenerationSummary&, const GenerationSummary&) = default;
 };
 MUSTER_DESCRIBE(GenerationSummary, generation, began_at, started_at, first_step_at, caught_up_at,

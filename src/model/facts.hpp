@@ -1,7 +1,8 @@
 #pragma once
 // Facts: the durable changes of a ledger, one struct each. They are decisions, never inputs, and
-// append-only: a tag is never reused, a field never changes its meaning (docs/checklists/add-a-fact.md).
-// control/ledger.hpp applies them; the journal stores them as {"tag": ..., fields}.
+// append-only: a tag is never reused, a field never changes its meaning
+// (docs/checklists/add-a-fact.md). control/ledger.hpp applies them; the journal stores them as
+// {"tag": ..., fields}.
 
 #include "model/attempt.hpp"
 #include "model/node.hpp"
@@ -172,7 +173,7 @@ using Fact = std::variant<InstallationCreated, NodeJoined, NodeInventoryChanged,
 struct FactRecord {
     Sequence sequence = 0; // from 1, without gaps
     Instant at;
-    std::string actor;     // who caused it: "user:root", "node:n1", "scheduler", "controller"
+    std::string actor; // who caused it: "user:root", "node:n1", "scheduler", "controller"
     Fact fact;
     friend bool operator==(const FactRecord&, const FactRecord&) = default;
 };

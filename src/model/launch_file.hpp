@@ -14,10 +14,10 @@ struct LaunchFile {
     Incarnation incarnation = 0;
     AttemptOrder order;
     NodeName node;
-    std::string server;     // URL of the control plane: "http://127.0.0.1:7070"
-    std::string token_file; // the node's token lies there
-    std::string address;    // where peers reach this machine
-    std::string node_dir;   // <node dir>/logs/<workload id> takes the ranks' logs
+    std::string server;                    // URL of the control plane: "http://127.0.0.1:7070"
+    std::string token_file;                // the node's token lies there
+    std::string address;                   // where peers reach this machine
+    std::string node_dir;                  // <node dir>/logs/<workload id> takes the ranks' logs
     DeviceKind devices = DeviceKind::slot; // what the seats' device numbers count
     friend bool operator==(const LaunchFile&, const LaunchFile&) = default;
 };

@@ -1,7 +1,8 @@
 #pragma once
 // What agents and launchers say to the control plane (beats) and what they are told (orders), and
-// what launchers of one attempt say to each other. Orders are desired state: idempotent, whole, sent
-// in answer to every beat. Fences: (incarnation, attempt, revision, asked); an older one is ignored.
+// what launchers of one attempt say to each other. Orders are desired state: idempotent, whole,
+// sent in answer to every beat. Fences: (incarnation, attempt, revision, asked); an older one is
+// ignored.
 //
 // Long because: one page shows everything that the three parts say to each other.
 
@@ -48,10 +49,10 @@ MUSTER_DESCRIBE(HeldAttempt, workload, attempt, launcher_index, state, result, l
 /// A piece of a rank's log, read where it lies. Offsets count the bytes ever written.
 struct LogChunk {
     std::int64_t rank = 0;
-    NodeName node;            // whose file it is; set by the control plane
-    std::int64_t from = 0;    // first byte served; above the asked one where older bytes are gone
-    std::int64_t next = 0;    // ask from here next
-    bool end_of_log = false;  // the rank has ended and everything was served
+    NodeName node;           // whose file it is; set by the control plane
+    std::int64_t from = 0;   // first byte served; above the asked one where older bytes are gone
+    std::int64_t next = 0;   // ask from here next
+    bool end_of_log = false; // the rank has ended and everything was served
     /// Stored log lines (docs/logs.md), whole ones. Behind a gap that rotation left they begin with
     /// the kept first errors from within it, which count for no offset.
     std::string text;
@@ -89,10 +90,10 @@ MUSTER_DESCRIBE(LogRequest, request, workload, positions, bytes_max)
 struct AgentBeat {
     InstallationId installation; // empty on the first join
     NodeName node;
-    std::string boot_id;       // of the machine (or of the node's run directory): a new one is a reboot
-    AgentSessionId session;    // of this agent process
-    std::int64_t asked = 0;    // counts this session's beats; echoed by the order
-    std::int64_t order_revision = 0; // of the order last obeyed; 0: none
+    std::string boot_id; // of the machine (or of the node's run directory): a new one is a reboot
+    AgentSessionId session;             // of this agent process
+    std::int64_t asked = 0;             // counts this session's beats; echoed by the order
+    std::int64_t order_revision = 0;    // of the order last obeyed; 0: none
     std::optional<Inventory> inventory; // on the first beat of a session and when changed
     std::vector<HeldAttempt> held;      // everything, always
     std::optional<NodeSample> sample;
@@ -200,8 +201,8 @@ struct RankExit {
     std::int64_t local_rank = 0;
     std::int64_t exit_code = 0;
     std::int64_t signal = 0;
-    bool killed_by_us = false;           // we had already begun to end it
-    bool cannot_execute = false;         // exec failed: `start_error` says why
+    bool killed_by_us = false;   // we had already begun to end it
+    bool cannot_execute = false; // exec failed: `start_error` says why
     std::string start_error;
     Instant at;                          // on its launcher's clock
     Duration lived;                      // from start to end
@@ -237,13 +238,13 @@ struct MemberBeat {
     std::int64_t launcher_index = 0;
     std::int64_t asked = 0;
     std::int64_t order_revision = 0; // of the order last obeyed; 0: none
-    Instant sent_at;            // on its launcher's clock, as are all times below: ages are exact
+    Instant sent_at; // on its launcher's clock, as are all times below: ages are exact
     Term term = 0;
-    Generation generation = 0;  // the newest that this member has taken up; 0: none
-    bool started = false;       // all its ranks were started
-    bool empty = true;          // verified: none of its processes is left
-    bool leaving = false;       // told to go by its node: ends its ranks and exits
-    StopKind stop = StopKind::none; // the control plane's word, where this member heard it
+    Generation generation = 0;           // the newest that this member has taken up; 0: none
+    bool started = false;                // all its ranks were started
+    bool empty = true;                   // verified: none of its processes is left
+    bool leaving = false;                // told to go by its node: ends its ranks and exits
+    StopKind stop = StopKind::none;      // the control plane's word, where this member heard it
     std::int64_t leftover_processes = 0; // that survived SIGKILL
     std::vector<RankExit> exits;         // all of its ranks' ends in this generation
     std::vector<RankProgress> progress;

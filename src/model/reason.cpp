@@ -29,8 +29,8 @@ std::string explain(const Reason& reason) {
     switch (reason.code) {
     case ReasonCode::none: return "";
     case ReasonCode::fits:
-        return "needs " + devices(reason.need) + ", " + have + (reason.have == 1 ? " was" : " were") +
-               " free";
+        return "needs " + devices(reason.need) + ", " + have +
+               (reason.have == 1 ? " was" : " were") + " free";
     case ReasonCode::waiting_for_devices:
         return "needs " + devices(reason.need) + ", " + have + (reason.have == 1 ? " is" : " are") +
                " free";
@@ -56,22 +56,24 @@ std::string explain(const Reason& reason) {
         // The last line of a killed rank tells what it did, not why it was killed.
         if (reason.have > signal_base) return "rank " + subject + " " + exit_words(reason.have);
         return with_detail("rank " + subject + " " + exit_words(reason.have), reason);
-    case ReasonCode::launcher_lost: return with_detail("the launcher on " + subject + " died", reason);
+    case ReasonCode::launcher_lost:
+        return with_detail("the launcher on " + subject + " died", reason);
     case ReasonCode::node_lost: return "node " + subject + " gave no sign for " + have + " s";
     case ReasonCode::node_rebooted: return "node " + subject + " was rebooted";
     case ReasonCode::node_left: return "node " + subject + " left";
     case ReasonCode::user_error:
-        return with_detail("every rank failed alike within seconds, so a retry would fail too", reason);
+        return with_detail("every rank failed alike within seconds, so a retry would fail too",
+                           reason);
     case ReasonCode::cannot_start: return with_detail("cannot start " + subject, reason);
     case ReasonCode::budget_spent:
         return with_detail("the restart budget is spent (" + have + " of " + need + ")", reason);
     case ReasonCode::no_progress:
-        return with_detail(have + " failures in a row without a new step (limit " + need + ")", reason);
+        return with_detail(have + " failures in a row without a new step (limit " + need + ")",
+                           reason);
     case ReasonCode::workdir_missing: return "the working directory " + subject + " is not there";
     case ReasonCode::early_exit:
         return "rank " + subject + " ended with 0 while others ran on for " + have + " s";
-    case ReasonCode::teardown_stuck:
-        return have + " processes on " + subject + " survived SIGKILL";
+    case ReasonCode::teardown_stuck: return have + " processes on " + subject + " survived SIGKILL";
     case ReasonCode::start_timeout:
         return "launcher on " + subject + " did not join within " + need + " s";
     case ReasonCode::joined: return "joined";

@@ -27,7 +27,8 @@ constexpr const char* name_rule =
 
 Status check_env(const std::string& at, const Role& role) {
     for (const auto& [key, value] : role.env) {
-        if (key.empty() || key.find('=') != std::string::npos || key.find('\0') != std::string::npos)
+        if (key.empty() || key.find('=') != std::string::npos ||
+            key.find('\0') != std::string::npos)
             return wrong(at + ".env", "\"" + key + "\" is not a name of a variable");
         if (value.find('\0') != std::string::npos)
             return wrong(at + ".env." + key, "a value cannot hold a zero byte");
@@ -58,16 +59,17 @@ Status check_role(const std::string& at, const Role& role) {
     if (!is_dns_label(role.name.text))
         return wrong(at + ".name", "\"" + role.name.text + "\" is not a name", name_rule);
     if (auto s = in_range(at + ".ranks", role.ranks, {1, ranks_max}); !s) return s;
-    if (auto s = in_range(at + ".devices_per_rank", role.devices_per_rank, {0, devices_per_rank_max});
+    if (auto s =
+            in_range(at + ".devices_per_rank", role.devices_per_rank, {0, devices_per_rank_max});
         !s)
         return s;
     if (role.ranks_per_node) {
         if (auto s = in_range(at + ".ranks_per_node", *role.ranks_per_node, {1, ranks_max}); !s)
             return s;
         if (role.ranks % *role.ranks_per_node != 0)
-            return wrong(at + ".ranks",
-                         std::to_string(role.ranks) + " is not a multiple of ranks_per_node (" +
-                             std::to_string(*role.ranks_per_node) + ")");
+            return wrong(at + ".ranks", std::to_string(role.ranks) +
+                                            " is not a multiple of ranks_per_node (" +
+                                            std::to_string(*role.ranks_per_node) + ")");
     }
     if (auto s = check_env(at, role); !s) return s;
     return check_command(at, role);
@@ -80,7 +82,8 @@ Result<WorkloadSpec> checked_spec(WorkloadSpec spec) {
         return wrong("name", "\"" + spec.name->text + "\" is not a name", name_rule);
     if (auto s = in_range("priority", spec.priority, {0, 100}); !s) return fail(s.error());
     if (spec.roles.empty()) return wrong("roles", "is empty", "a job has at least one role");
-    if (auto s = in_range("roles", static_cast<std::int64_t>(spec.roles.size()), {1, roles_max}); !s)
+    if (auto s = in_range("roles", static_cast<std::int64_t>(spec.roles.size()), {1, roles_max});
+        !s)
         return fail(s.error());
     std::set<RoleName> names;
     for (std::size_t i = 0; i < spec.roles.size(); ++i) {
@@ -96,8 +99,8 @@ Result<WorkloadSpec> checked_spec(WorkloadSpec spec) {
         return wrong("workdir", "\"" + spec.workdir + "\" is not an absolute path");
     if (spec.workdir.find('\0') != std::string::npos)
         return wrong("workdir", "a path cannot hold a zero byte");
-    if (auto s = in_range("restarts.per_ten_minutes", spec.restarts.per_ten_minutes,
-                          {0, restarts_max});
+    if (auto s =
+            in_range("restarts.per_ten_minutes", spec.restarts.per_ten_minutes, {0, restarts_max});
         !s)
         return fail(s.error());
     if (auto s = in_range("restarts.per_day", spec.restarts.per_day, {0, restarts_max}); !s)
@@ -116,7 +119,8 @@ WorkloadName default_name(const WorkloadSpec& spec, const WorkloadId& id) {
             if (base.ends_with(".py") || base.ends_with(".sh")) break;
         }
         if (!base.ends_with(".py") && !base.ends_with(".sh")) {
-            const std::string& program = spec.roles[0].command.empty() ? base : spec.roles[0].command[0];
+            const std::string& program =
+                spec.roles[0].command.empty() ? base : spec.roles[0].command[0];
             const auto slash = program.rfind('/');
             base = slash == std::string::npos ? program : program.substr(slash + 1);
         }
@@ -126,8 +130,10 @@ WorkloadName default_name(const WorkloadSpec& spec, const WorkloadId& id) {
     for (char c : base) {
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
         const bool fine = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-        if (fine) label += c;
-        else if (!label.empty() && label.back() != '-') label += '-';
+        if (fine)
+            label += c;
+        else if (!label.empty() && label.back() != '-')
+            label += '-';
     }
     constexpr std::size_t base_length_max = 40;
     label = label.substr(0, base_length_max);

@@ -1,6 +1,7 @@
 #pragma once
-// From outside input to a valid spec: parse, don't validate. codec/ has turned text into the struct;
-// here the rules that a shape cannot express are checked, and defaults that need context are filled.
+// From outside input to a valid spec: parse, don't validate. codec/ has turned text into the
+// struct; here the rules that a shape cannot express are checked, and defaults that need context
+// are filled.
 
 #include "base/result.hpp"
 #include "model/workload.hpp"

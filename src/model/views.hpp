@@ -117,11 +117,11 @@ struct RestartView {
     Reason reason;
     std::optional<ExitCause> cause;
     Instant fault_at;
-    Duration detect;      // fault to known
-    Duration teardown;    // known to nothing left
-    Duration restart;     // nothing left to the next generation's ranks started
-    Duration to_step;     // started to the first step
-    Duration redo;        // first step to past the last step before
+    Duration detect;   // fault to known
+    Duration teardown; // known to nothing left
+    Duration restart;  // nothing left to the next generation's ranks started
+    Duration to_step;  // started to the first step
+    Duration redo;     // first step to past the last step before
     std::int64_t lost_steps = 0;
 };
 MUSTER_DESCRIBE(RestartView, attempt, generation, reason, cause, fault_at, detect, teardown,
@@ -132,12 +132,12 @@ struct ReportView {
     WorkloadPhase phase = WorkloadPhase::queued;
     std::int64_t exit_code = 0;
     bool progress_reported = false;
-    std::int64_t steps = 0;       // highest step reached, counted from 1
+    std::int64_t steps = 0; // highest step reached, counted from 1
     std::int64_t total_steps = 0;
     std::optional<double> first_loss;
     std::optional<double> last_loss;
     std::int64_t samples = 0;
-    Duration wall;                // submitted to finished (or now)
+    Duration wall; // submitted to finished (or now)
     Duration queued;
     std::vector<AccountRow> account;
     std::vector<RestartView> restarts;

@@ -1,6 +1,6 @@
 #pragma once
-// Workload: anything that runs. A spec is what people write; parse_* in model/spec.hpp turns outside
-// input into a valid one.
+// Workload: anything that runs. A spec is what people write; parse_* in model/spec.hpp turns
+// outside input into a valid one.
 
 #include "base/time.hpp"
 #include "model/describe.hpp"
@@ -52,7 +52,8 @@ MUSTER_DESCRIBE(WorkloadSpec, name, kind, priority, workdir, roles, restarts, st
 MUSTER_REQUIRED(WorkloadSpec, "roles")
 
 enum class WorkloadPhase { queued, admitted, running, stopping, succeeded, failed, cancelled };
-MUSTER_DESCRIBE_ENUM(WorkloadPhase, queued, admitted, running, stopping, succeeded, failed, cancelled)
+MUSTER_DESCRIBE_ENUM(WorkloadPhase, queued, admitted, running, stopping, succeeded, failed,
+                     cancelled)
 
 inline bool is_terminal(WorkloadPhase phase) {
     return phase == WorkloadPhase::succeeded || phase == WorkloadPhase::failed ||

@@ -102,12 +102,8 @@ std::string testimony(const RankExit& exit) {
 
 } // namespace
 
-bool speaks_of_peer_loss(std::string_view text) {
-    return has_any(text, peer_loss_words);
-}
-bool speaks_of_surroundings(std::string_view text) {
-    return has_any(text, surroundings_words);
-}
+bool speaks_of_peer_loss(std::string_view text) { return has_any(text, peer_loss_words); }
+bool speaks_of_surroundings(std::string_view text) { return has_any(text, surroundings_words); }
 
 std::string last_words(const RankExit& exit) {
     const std::string messages = messages_of(exit.traceback);

@@ -36,9 +36,7 @@ bool any_cannot_execute(const Failure& failure) {
                        [](const EndedRank& end) { return end.exit.cannot_execute; });
 }
 
-Remedy stop(Reason reason) {
-    return Remedy{Action::stop, Duration{}, std::move(reason)};
-}
+Remedy stop(Reason reason) { return Remedy{Action::stop, Duration{}, std::move(reason)}; }
 
 /// A verdict whose detail tells what happened last.
 Remedy stop_because(Reason verdict, const ExitCause& cause) {

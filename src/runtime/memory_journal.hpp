@@ -1,7 +1,7 @@
 #pragma once
-// MemoryJournal: the fake of the journal port. What is appended becomes durable when flush() says so,
-// and a crash() loses the rest, as a machine does.
-// Life: of a test or a simulated disk. One thread.
+// MemoryJournal: the fake of the journal port. What is appended becomes durable when flush() says
+// so, and a crash() loses the rest, as a machine does. Life: of a test or a simulated disk. One
+// thread.
 
 #include "base/require.hpp"
 #include "runtime/ports.hpp"

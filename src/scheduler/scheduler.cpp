@@ -66,8 +66,8 @@ class GangPlacer {
         if (role.devices_per_rank == 0) {
             std::int64_t helpers = 0;
             for (const auto& seat : taken_[i].seats) helpers += seat.devices.empty() ? 1 : 0;
-            return std::max<std::int64_t>(
-                0, std::max<std::int64_t>(1, state_.nodes[i].devices) - helpers);
+            return std::max<std::int64_t>(0, std::max<std::int64_t>(1, state_.nodes[i].devices) -
+                                                 helpers);
         }
         return free_on(i) / role.devices_per_rank;
     }
@@ -212,9 +212,10 @@ Plan plan(State& state, Instant now) {
             }
             continue;
         }
-        plan.admissions.push_back({pending->id,
-                                   placer.commit(),
-                                   {ReasonCode::fits, "", free, total_devices(*pending->spec), ""}});
+        plan.admissions.push_back(
+            {pending->id,
+             placer.commit(),
+             {ReasonCode::fits, "", free, total_devices(*pending->spec), ""}});
     }
     return plan;
 }

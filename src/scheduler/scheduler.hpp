@@ -1,7 +1,7 @@
 #pragma once
-// The scheduler: State -> Plan, pure. Policy here is simple (priority, then order of submission; gangs
-// all or nothing; never oversubscribing); the shape is final: reasons for everything, no copy of the
-// world, equal input gives an equal plan.
+// The scheduler: State -> Plan, pure. Policy here is simple (priority, then order of submission;
+// gangs all or nothing; never oversubscribing); the shape is final: reasons for everything, no copy
+// of the world, equal input gives an equal plan.
 
 #include "model/attempt.hpp"
 #include "model/workload.hpp"
@@ -34,7 +34,8 @@ struct Pending {
 struct State {
     std::vector<NodeState> nodes; // ascending by name
     std::vector<Pending> pending;
-    std::vector<std::pair<NodeName, std::int64_t>> held; // devices not free though their attempt ended
+    std::vector<std::pair<NodeName, std::int64_t>>
+        held; // devices not free though their attempt ended
 };
 
 struct Admission {

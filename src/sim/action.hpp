@@ -55,13 +55,12 @@ class Action {
         void (*destroy)(void*);
     };
     template <class F>
-    static constexpr Table inline_table{
-        [](void* at) { (*static_cast<F*>(at))(); },
-        [](void* from, void* to) {
-            new (to) F(std::move(*static_cast<F*>(from)));
-            static_cast<F*>(from)->~F();
-        },
-        [](void* at) { static_cast<F*>(at)->~F(); }};
+    static constexpr Table inline_table{[](void* at) { (*static_cast<F*>(at))(); },
+                                        [](void* from, void* to) {
+                                            new (to) F(std::move(*static_cast<F*>(from)));
+                                            static_cast<F*>(from)->~F();
+                                        },
+                                        [](void* at) { static_cast<F*>(at)->~F(); }};
     template <class F>
     static constexpr Table heap_table{
         [](void* at) { (**static_cast<F**>(at))(); },

@@ -17,8 +17,8 @@ agent::AgentConfig config_for(World& world, const Machine& machine) {
     agent::AgentConfig config;
     config.node = machine.name();
     config.boot_id = machine.boot_id();
-    config.session = AgentSessionId::make(epoch + world.queue.now(), world.prng.next(),
-                                          world.prng.next());
+    config.session =
+        AgentSessionId::make(epoch + world.queue.now(), world.prng.next(), world.prng.next());
     config.inventory = machine.inventory();
     config.installation = world.installation;
     return config;
@@ -27,10 +27,8 @@ agent::AgentConfig config_for(World& world, const Machine& machine) {
 } // namespace
 
 AgentHost::AgentHost(World& world, Machine& machine, std::int64_t pid)
-    : world_(world), machine_(machine), pid_(pid),
-      config_(config_for(world, machine)),
-      core_(config_, machine.agent_ledger),
-      loop_(std::in_place_index<0>, core_, *this, *this) {
+    : world_(world), machine_(machine), pid_(pid), config_(config_for(world, machine)),
+      core_(config_, machine.agent_ledger), loop_(std::in_place_index<0>, core_, *this, *this) {
     if (world.planted(Plant::order_without_journal)) loop_.emplace<1>(core_, *this, *this);
     std::visit([&](auto& loop) { loop.resume_from(machine.agent_ledger.last_sequence); }, loop_);
 }
@@ -50,7 +48,9 @@ void AgentHost::deliver(agent::AgentEvent event) {
     const Duration now = world_.queue.now();
     if (now < paused_until_) {
         later(paused_until_ - now, "agent_resumes",
-              [event = std::move(event)](AgentHost& self) mutable { self.deliver(std::move(event)); });
+              [event = std::move(event)](AgentHost& self) mutable {
+                  self.deliver(std::move(event));
+              });
         return;
     }
     step(event);
@@ -89,7 +89,9 @@ void AgentHost::append(std::vector<agent::AgentRecord> records) {
     const Duration now = world_.queue.now();
     written_at_ = std::max(written_at_, now + world_.draw(Duration::micros(5), write_max));
     later(written_at_ - now, "agent_written",
-          [records = std::move(records)](AgentHost& self) mutable { self.written(std::move(records)); });
+          [records = std::move(records)](AgentHost& self) mutable {
+              self.written(std::move(records));
+          });
 }
 
 void AgentHost::written(std::vector<agent::AgentRecord> records) {
@@ -135,28 +137,29 @@ void AgentHost::obey(Lane lane, AgentOrder order, bool late) {
     }
     deliver(agent::OrderArrived{lane, std::move(order)});
     if (stale && core_.ledger().last_sequence != before)
-        world_.violate("fence", machine_.name().text + " obeyed an order older than one obeyed before");
+        world_.violate("fence",
+                       machine_.name().text + " obeyed an order older than one obeyed before");
 }
 
 void AgentHost::carry_out(agent::StartLauncher command) {
     const AttemptKey key{command.order.workload, command.order.attempt};
     if (!machine_.agent_ledger.holds.contains(key))
-        world_.violate("agent journal", "a launcher is started that the agent's file does not know");
+        world_.violate("agent journal",
+                       "a launcher is started that the agent's file does not know");
     const std::int64_t pid = machine_.start_launcher(command.order, command.incarnation);
-    later(world_.draw(Duration::millis(1), fork_max), "launcher_started", [key, pid](AgentHost& self) {
-        self.deliver(agent::LauncherStarted{key, pid, pid, {}});
-    });
+    later(world_.draw(Duration::millis(1), fork_max), "launcher_started",
+          [key, pid](AgentHost& self) { self.deliver(agent::LauncherStarted{key, pid, pid, {}}); });
 }
 
 void AgentHost::carry_out(const agent::AdoptLauncher& command) {
     later(world_.draw(Duration::micros(100), fork_max), "adopted", [command](AgentHost& self) {
         const Group* group = self.machine_.group(command.key);
-        const bool runs = group != nullptr && group->launcher &&
-                          (command.pid == 0 ? group->launcher->ready()
-                                            : group->launcher_pid == command.pid);
+        const bool runs =
+            group != nullptr && group->launcher &&
+            (command.pid == 0 ? group->launcher->ready() : group->launcher_pid == command.pid);
         if (runs)
-            self.deliver(agent::LauncherStarted{command.key, group->launcher_pid,
-                                                group->launcher_pid, {}});
+            self.deliver(
+                agent::LauncherStarted{command.key, group->launcher_pid, group->launcher_pid, {}});
         else if (group != nullptr)
             self.deliver(agent::LauncherGone{command.key, group->result,
                                              group->launcher_error.empty() && !group->result
@@ -196,7 +199,8 @@ void AgentHost::carry_out(const agent::ReadLogs& command) {
 }
 
 void AgentHost::carry_out(const agent::GiveUp& command) {
-    world_.violate("agent gave up", fmt::format("{}: {}", machine_.name().text, to_text(command.error)));
+    world_.violate("agent gave up",
+                   fmt::format("{}: {}", machine_.name().text, to_text(command.error)));
 }
 
 } // namespace muster::sim

@@ -1,6 +1,6 @@
 #pragma once
-// AgentHost: one agent process: the real AgentCore under the real loop, with a simulated shell. Life:
-// from start_agent() of its machine to its crash; another start is another AgentHost.
+// AgentHost: one agent process: the real AgentCore under the real loop, with a simulated shell.
+// Life: from start_agent() of its machine to its crash; another start is another AgentHost.
 
 #include "agent/core.hpp"
 #include "runtime/loop.hpp"
@@ -57,11 +57,11 @@ class AgentHost final : public runtime::Journal<agent::AgentRecord>,
     agent::AgentConfig config_;
     agent::AgentCore core_;
     std::variant<runtime::Loop<agent::AgentCore>, UnsafeLoopOf<agent::AgentCore>> loop_;
-    CallPtr<AgentOrder> calls_[2]; // by lane
-    std::int64_t asked_ = 0;       // newest beat sent
+    CallPtr<AgentOrder> calls_[2];   // by lane
+    std::int64_t asked_ = 0;         // newest beat sent
     std::int64_t newest_obeyed_ = 0; // newest beat that was answered
     Duration paused_until_;
-    Duration written_at_;          // the file takes records in order
+    Duration written_at_; // the file takes records in order
     Duration armed_at_ = Duration::max();
 };
 

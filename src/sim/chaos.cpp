@@ -41,7 +41,7 @@ void Chaos::cut() {
     const Duration until = world_.queue.now() + up_to(world_.faults.cut_max);
     world_.network.cut({a, b}, until);
     if (world_.prng.chance(600)) world_.network.cut({b, a}, until); // else one way only
-    if (world_.prng.chance(200)) // one machine alone
+    if (world_.prng.chance(200))                                    // one machine alone
         for (MachineId other = 0; other < machines; ++other) {
             if (other == a) continue;
             world_.network.cut({a, other}, until);
@@ -58,7 +58,9 @@ void Chaos::crash_server() {
                        [this] { world_.server.start(); });
 }
 
-void Chaos::stall_disk() { world_.server.stall(world_.queue.now() + up_to(world_.faults.stall_max)); }
+void Chaos::stall_disk() {
+    world_.server.stall(world_.queue.now() + up_to(world_.faults.stall_max));
+}
 void Chaos::fill_disk() {
     world_.server.fill_disk(world_.queue.now() + up_to(world_.faults.disk_full_max));
 }
@@ -137,8 +139,10 @@ void Chaos::heal() {
     world_.network.mend();
     if (!world_.server.up()) world_.server.start();
     for (const auto& machine : world_.machines) {
-        if (!machine->on()) machine->power_on();
-        else if (machine->agent() == nullptr) machine->start_agent();
+        if (!machine->on())
+            machine->power_on();
+        else if (machine->agent() == nullptr)
+            machine->start_agent();
         if (machine->agent() != nullptr) machine->agent()->pause(Duration{});
     }
 }

@@ -16,7 +16,8 @@ std::string text(const AttemptKey& key) {
 }
 
 bool overlap(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
-    return std::ranges::any_of(a, [&](std::int64_t d) { return std::ranges::find(b, d) != b.end(); });
+    return std::ranges::any_of(a,
+                               [&](std::int64_t d) { return std::ranges::find(b, d) != b.end(); });
 }
 
 std::vector<std::int64_t> devices_of(const PlacedNode& placed) {
@@ -34,7 +35,8 @@ void Checks::facts_made(const std::vector<FactRecord>& facts, const control::Led
     Sequence expected = ledger.last_sequence - static_cast<Sequence>(facts.size()) + 1;
     for (const auto& record : facts) {
         if (record.sequence != expected++)
-            world_.violate("journal order", fmt::format("fact {} is out of order", record.sequence));
+            world_.violate("journal order",
+                           fmt::format("fact {} is out of order", record.sequence));
         if (world_.tracing())
             world_.trace("fact", fmt::format("{} {}", record.sequence, describe(record.fact)));
         check_fact(record, ledger);
@@ -61,7 +63,8 @@ void Checks::check_admission(const WorkloadAdmitted& fact, const control::Ledger
     const auto* workload = ledger.workload(fact.id);
     if (workload == nullptr) return world_.violate("admission", "of an unknown workload");
     if (terminal_.contains(fact.id))
-        world_.violate("terminal is final", text({fact.id, fact.attempt}) + " was admitted after its end");
+        world_.violate("terminal is final",
+                       text({fact.id, fact.attempt}) + " was admitted after its end");
     std::map<RoleName, std::int64_t> seats;
     for (const auto& placed : fact.placement.nodes) {
         const auto* node = ledger.node(placed.node);
@@ -79,7 +82,8 @@ void Checks::check_admission(const WorkloadAdmitted& fact, const control::Ledger
         }
         for (const auto& role : workload->spec.roles) {
             seats[role.name] += here[role.name];
-            if (role.ranks_per_node && here[role.name] != 0 && here[role.name] != *role.ranks_per_node)
+            if (role.ranks_per_node && here[role.name] != 0 &&
+                here[role.name] != *role.ranks_per_node)
                 world_.violate("admission", "ranks_per_node does not hold on " + placed.node.text);
         }
         auto devices = devices_of(placed);
@@ -104,7 +108,8 @@ void Checks::check_finish(const WorkloadFinished& fact, const control::Ledger& l
             world_.violate("truth", workload->name.text + " is said to have succeeded and has not");
         if (fact.exit_code != 0) world_.violate("truth", "a success with an exit code");
     }
-    if (fact.phase == WorkloadPhase::cancelled && !world_.people.asked_to_cancel(workload->name.text))
+    if (fact.phase == WorkloadPhase::cancelled &&
+        !world_.people.asked_to_cancel(workload->name.text))
         world_.violate("truth", workload->name.text + " is cancelled and nobody asked for it");
 }
 
@@ -123,15 +128,17 @@ void Checks::check_ledger(const control::Ledger& ledger) {
         check_workload(workload, ledger);
         for (const auto& attempt : workload.attempts)
             for (const auto& placed : attempt.placement.nodes) {
-                if (std::ranges::find(attempt.holding, placed.node) == attempt.holding.end()) continue;
+                if (std::ranges::find(attempt.holding, placed.node) == attempt.holding.end())
+                    continue;
                 const auto* node = ledger.node(placed.node);
                 if (node == nullptr) continue;
                 for (const auto device : devices_of(placed)) {
                     const auto at = node->holders.find(device);
                     if (at == node->holders.end() || at->second != AttemptKey{id, attempt.number})
-                        world_.violate("one holder", fmt::format("{} holds {}:{} but the node says otherwise",
-                                                                 text({id, attempt.number}),
-                                                                 placed.node.text, device));
+                        world_.violate("one holder",
+                                       fmt::format("{} holds {}:{} but the node says otherwise",
+                                                   text({id, attempt.number}), placed.node.text,
+                                                   device));
                     ++held;
                 }
             }
@@ -139,7 +146,8 @@ void Checks::check_ledger(const control::Ledger& ledger) {
     std::size_t holders = 0;
     for (const auto& [name, node] : ledger.nodes) holders += node.holders.size();
     if (held != holders)
-        world_.violate("one holder", fmt::format("{} devices have holders, attempts hold {}", holders, held));
+        world_.violate("one holder",
+                       fmt::format("{} devices have holders, attempts hold {}", holders, held));
 }
 
 void Checks::check_workload(const control::WorkloadRecord& workload, const control::Ledger&) {
@@ -148,13 +156,15 @@ void Checks::check_workload(const control::WorkloadRecord& workload, const contr
         if (attempt.state == AttemptState::ended) continue;
         ++live;
         if (attempt.number != workload.attempts.back().number)
-            world_.violate("one attempt", workload.name.text + " has an older attempt that is not ended");
+            world_.violate("one attempt",
+                           workload.name.text + " has an older attempt that is not ended");
     }
     if (live > 1) world_.violate("one attempt", workload.name.text + " has two attempts");
     const bool idle = workload.phase == WorkloadPhase::queued || is_terminal(workload.phase);
     if (idle && live != 0)
         world_.violate("one attempt", workload.name.text + " has a live attempt but does not run");
-    if ((workload.phase == WorkloadPhase::admitted || workload.phase == WorkloadPhase::running) && live != 1)
+    if ((workload.phase == WorkloadPhase::admitted || workload.phase == WorkloadPhase::running) &&
+        live != 1)
         world_.violate("admitted is placed", workload.name.text + " has no attempt");
     const auto at = terminal_.find(workload.id);
     if (at != terminal_.end() && at->second != workload.phase)
@@ -180,8 +190,9 @@ void Checks::leaves(Sequence need, std::int64_t reply) {
 void Checks::order_leaves(const AgentOrder& order) {
     for (const auto& entry : order.run)
         if (!durable_admissions_.contains({entry.workload, entry.attempt}))
-            world_.violate("durable orders", text({entry.workload, entry.attempt}) +
-                                                 " is ordered to run and its admission is not durable");
+            world_.violate("durable orders",
+                           text({entry.workload, entry.attempt}) +
+                               " is ordered to run and its admission is not durable");
 }
 
 void Checks::server_started(const control::Ledger& ledger) {
@@ -211,10 +222,11 @@ void Checks::acknowledged(const std::string& what, const control::Request& reque
         if (!added && at->second != id)
             world_.violate("client token", "the token of " + what + " made two workloads");
     } else if (const auto* cordon = std::get_if<control::CordonNode>(&request)) {
-        const bool known = std::ranges::any_of(world_.server.journal(), [&](const FactRecord& record) {
-            const auto* fact = std::get_if<NodeCordoned>(&record.fact);
-            return fact != nullptr && fact->node == cordon->node;
-        });
+        const bool known =
+            std::ranges::any_of(world_.server.journal(), [&](const FactRecord& record) {
+                const auto* fact = std::get_if<NodeCordoned>(&record.fact);
+                return fact != nullptr && fact->node == cordon->node;
+            });
         if (!known) world_.violate("acknowledged", "the cordon of " + what + " is not durable");
     } else if (std::holds_alternative<control::Cancel>(request)) {
         const auto at = durable.newest.find(WorkloadName{what});
@@ -243,22 +255,25 @@ void Checks::rank_spawns(Machine& machine, const RankProcess& process) {
         for (const auto& other : group.processes)
             if (other.alive() && (key != process.key || other.generation != process.generation) &&
                 overlap(other.devices, process.devices))
-                world_.violate("one holder", fmt::format("rank {} of {} generation {} starts on a device of {} "
-                                                         "where {} generation {} still runs",
-                                                         process.rank, text(process.key), process.generation,
-                                                         machine.name().text, text(key), other.generation));
+                world_.violate("one holder",
+                               fmt::format("rank {} of {} generation {} starts on a device of {} "
+                                           "where {} generation {} still runs",
+                                           process.rank, text(process.key), process.generation,
+                                           machine.name().text, text(key), other.generation));
     for (const auto& elsewhere : world_.machines) {
         const Group* group = elsewhere->group(process.key);
         if (group == nullptr) continue;
         for (const auto& other : group->processes)
             if (other.alive() && other.generation != process.generation)
-                world_.violate("one generation",
-                               fmt::format("{} generation {} starts on {} while generation {} runs on {}",
-                                           text(process.key), process.generation, machine.name().text,
-                                           other.generation, elsewhere->name().text));
+                world_.violate(
+                    "one generation",
+                    fmt::format("{} generation {} starts on {} while generation {} runs on {}",
+                                text(process.key), process.generation, machine.name().text,
+                                other.generation, elsewhere->name().text));
             else if (other.main && other.rank == process.rank)
-                world_.violate("one rank", fmt::format("rank {} of {} generation {} runs twice", process.rank,
-                                                       text(process.key), process.generation));
+                world_.violate("one rank",
+                               fmt::format("rank {} of {} generation {} runs twice", process.rank,
+                                           text(process.key), process.generation));
     }
 }
 
@@ -287,11 +302,13 @@ void Checks::at_end() {
     for (const auto& machine : world_.machines)
         for (const auto& [key, group] : machine->groups())
             if (group.launcher || group.alive() != 0)
-                world_.violate("liveness", text(key) + " still has processes on " + machine->name().text);
+                world_.violate("liveness",
+                               text(key) + " still has processes on " + machine->name().text);
     check_goodput();
 }
 
-/// The account of each job sums to its attempts' wall time on their devices, whatever the stamps are.
+/// The account of each job sums to its attempts' wall time on their devices, whatever the stamps
+/// are.
 void Checks::check_goodput() {
     for (const auto& [id, workload] : world_.server.ledger()->workloads) {
         goodput::JobTimes job;

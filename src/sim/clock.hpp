@@ -13,9 +13,7 @@ struct MachineClock {
     std::int64_t drift_ppm = 0; // parts per million; positive runs fast
     Instant last;               // newest Instant that was given out
 
-    Instant at(Duration truth) const {
-        return epoch + offset + truth + drift_of(truth);
-    }
+    Instant at(Duration truth) const { return epoch + offset + truth + drift_of(truth); }
     Instant read(Duration truth) {
         const Instant now = at(truth);
         if (now > last) last = now;

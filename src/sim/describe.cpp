@@ -15,7 +15,9 @@ std::string in_words(const InstallationCreated&) { return "InstallationCreated";
 std::string in_words(const NodeJoined& f) {
     return fmt::format("NodeJoined {} incarnation {}", f.node.text, f.incarnation);
 }
-std::string in_words(const NodeInventoryChanged& f) { return "NodeInventoryChanged " + f.node.text; }
+std::string in_words(const NodeInventoryChanged& f) {
+    return "NodeInventoryChanged " + f.node.text;
+}
 std::string in_words(const NodeLost& f) { return "NodeLost " + f.node.text; }
 std::string in_words(const NodeBack& f) { return "NodeBack " + f.node.text; }
 std::string in_words(const NodeCordoned& f) { return "NodeCordoned " + f.node.text; }
@@ -29,7 +31,9 @@ std::string in_words(const WorkloadAdmitted& f) {
         out += fmt::format(" {}x{}", node.node.text, node.seats.size());
     return out;
 }
-std::string in_words(const WorkloadStopAsked& f) { return "WorkloadStopAsked " + to_short_text(f.id); }
+std::string in_words(const WorkloadStopAsked& f) {
+    return "WorkloadStopAsked " + to_short_text(f.id);
+}
 std::string in_words(const GenerationStarted& f) {
     return fmt::format("GenerationStarted {} generation {}", key(f.id, f.attempt), f.generation);
 }
@@ -48,10 +52,12 @@ std::string in_words(const WorkloadRequeued& f) {
     return fmt::format("WorkloadRequeued {} ({})", to_short_text(f.id), explain(f.reason));
 }
 std::string in_words(const WorkloadFinished& f) {
-    return fmt::format("WorkloadFinished {} {} exit code {} ({})", to_short_text(f.id), enum_name(f.phase),
-                       f.exit_code, explain(f.reason));
+    return fmt::format("WorkloadFinished {} {} exit code {} ({})", to_short_text(f.id),
+                       enum_name(f.phase), f.exit_code, explain(f.reason));
 }
-std::string in_words(const WorkloadForgotten& f) { return "WorkloadForgotten " + to_short_text(f.id); }
+std::string in_words(const WorkloadForgotten& f) {
+    return "WorkloadForgotten " + to_short_text(f.id);
+}
 
 } // namespace
 

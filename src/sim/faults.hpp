@@ -1,6 +1,7 @@
 #pragma once
-// Faults: which faults a run has and how strong they are. Drawn per seed (swarm): a run with few kinds
-// of faults finds other bugs than one with all of them. Only what the design promises to survive.
+// Faults: which faults a run has and how strong they are. Drawn per seed (swarm): a run with few
+// kinds of faults finds other bugs than one with all of them. Only what the design promises to
+// survive.
 
 #include "base/prng.hpp"
 #include "base/time.hpp"
@@ -42,11 +43,11 @@ struct Faults {
     // ranks
     Duration rank_fault_every;
     Duration slow_rank_every;
-    std::uint32_t term_ignored_per_mille = 0;  // SIGTERM does nothing
+    std::uint32_t term_ignored_per_mille = 0;   // SIGTERM does nothing
     std::uint32_t child_survives_per_mille = 0; // a child outlives its rank until it is killed
     std::uint32_t stuck_per_mille = 0;          // D state: SIGKILL takes effect later
     Duration stuck_max = Duration::seconds(20);
-    std::uint32_t port_taken_per_mille = 0;     // BindPort fails
+    std::uint32_t port_taken_per_mille = 0; // BindPort fails
     // people
     std::uint32_t cancel_per_mille = 0;
     Duration cordon_every;

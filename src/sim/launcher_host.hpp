@@ -1,5 +1,6 @@
 #pragma once
-// LauncherHost: one launcher process: the real LaunchCore under the real loop, with a simulated shell.
+// LauncherHost: one launcher process: the real LaunchCore under the real loop, with a simulated
+// shell.
 
 #include "launch/core.hpp"
 #include "runtime/loop.hpp"

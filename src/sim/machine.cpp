@@ -8,9 +8,10 @@
 namespace muster::sim {
 namespace {
 
-constexpr Duration reap_max = Duration::millis(3);     // from a rank's end to its launcher's knowledge
+constexpr Duration reap_max = Duration::millis(3); // from a rank's end to its launcher's knowledge
 constexpr Duration agent_start_max = Duration::seconds(3); // from power to the agent
-constexpr Duration notice_max = Duration::millis(5);   // from a launcher's end to its agent's knowledge
+constexpr Duration notice_max =
+    Duration::millis(5); // from a launcher's end to its agent's knowledge
 
 } // namespace
 
@@ -27,7 +28,8 @@ Machine::Machine(World& world, MachineId id, std::int64_t devices) : world_(worl
     inventory_.cpus = 8;
     inventory_.memory_bytes = 1 << 30;
     inventory_.version = "sim";
-    for (std::int64_t i = 0; i < devices; ++i) inventory_.devices.push_back({.index = i, .uuid = {}, .product = {}});
+    for (std::int64_t i = 0; i < devices; ++i)
+        inventory_.devices.push_back({.index = i, .uuid = {}, .product = {}});
     clock.offset = world.draw(Duration{} - world.faults.offset_max, world.faults.offset_max);
     clock.drift_ppm = world.prng.between(-world.faults.drift_ppm_max, world.faults.drift_ppm_max);
 }
@@ -122,23 +124,23 @@ void Machine::launcher_ended(const AttemptKey& key, std::optional<LauncherResult
     Group* group = this->group(key);
     if (group == nullptr || !group->launcher) return;
     if (world_.tracing())
-        world_.trace(name_.text, fmt::format("launcher of {}.{} ended: {}",
-                                             to_short_text(key.workload), key.attempt,
-                                             error.empty() ? "leaves" : error));
+        world_.trace(name_.text,
+                     fmt::format("launcher of {}.{} ended: {}", to_short_text(key.workload),
+                                 key.attempt, error.empty() ? "leaves" : error));
     group->result = std::move(result);
     group->launcher_error = std::move(error);
     const std::int64_t pid = group->launcher_pid;
     group->launcher->closing();
     world_.bury(std::move(group->launcher));
     if (!agent_) return;
-    world_.queue.after(world_.draw(Duration::micros(100), notice_max), {"launcher_gone", id_},
-                       [this, key, pid, agent = agent_->pid()] {
-                           Group* now = this->group(key);
-                           if (!agent_ || agent_->pid() != agent || now == nullptr ||
-                               now->launcher_pid != pid)
-                               return;
-                           agent_->deliver(agent::LauncherGone{key, now->result, now->launcher_error});
-                       });
+    world_.queue.after(
+        world_.draw(Duration::micros(100), notice_max), {"launcher_gone", id_},
+        [this, key, pid, agent = agent_->pid()] {
+            Group* now = this->group(key);
+            if (!agent_ || agent_->pid() != agent || now == nullptr || now->launcher_pid != pid)
+                return;
+            agent_->deliver(agent::LauncherGone{key, now->result, now->launcher_error});
+        });
 }
 
 RankProcess& Machine::spawn(const AttemptKey& key, RankProcess process) {
@@ -172,10 +174,11 @@ void Machine::die(Group& group, RankProcess& process, const End& end) {
     exit.lived = world_.queue.now() - process.started;
     if (!end.last_line.empty()) exit.last_lines.push_back(end.last_line);
     if (world_.tracing())
-        world_.trace(name_.text, fmt::format("rank {} of {}.{} generation {} ended: code {} signal {}",
-                                             process.rank, to_short_text(process.key.workload),
-                                             process.key.attempt, process.generation,
-                                             end.exit_code, end.signal));
+        world_.trace(name_.text,
+                     fmt::format("rank {} of {}.{} generation {} ended: code {} signal {}",
+                                 process.rank, to_short_text(process.key.workload),
+                                 process.key.attempt, process.generation, end.exit_code,
+                                 end.signal));
     const RankProcess copy = process;
     if (group.launcher && group.launcher_pid == process.launcher_pid)
         world_.queue.after(world_.draw(Duration::micros(50), reap_max), {"rank_exit", id_},
@@ -193,8 +196,8 @@ void Machine::terminate(const AttemptKey& key, Generation generation) {
     for (const auto& p : group->processes)
         if (p.main && p.generation == generation && !p.ignores_term) pids.push_back(p.pid);
     for (const auto pid : pids)
-        world_.queue.after(world_.draw(Duration::millis(1), Duration::millis(300)),
-                           {"term", id_}, [this, pid] { end_rank(pid, {.signal = 15, .last_line = {}}); });
+        world_.queue.after(world_.draw(Duration::millis(1), Duration::millis(300)), {"term", id_},
+                           [this, pid] { end_rank(pid, {.signal = 15, .last_line = {}}); });
 }
 
 void Machine::kill(const AttemptKey& key, Generation generation) {
@@ -202,7 +205,8 @@ void Machine::kill(const AttemptKey& key, Generation generation) {
     if (group == nullptr) return;
     if (generation == 0 && group->launcher) launcher_ended(key, std::nullopt, "killed by signal 9");
     for (auto& process : group->processes) {
-        if (!process.alive() || process.killed || (generation != 0 && process.generation != generation))
+        if (!process.alive() || process.killed ||
+            (generation != 0 && process.generation != generation))
             continue;
         process.killed = true;
         process.child = false;

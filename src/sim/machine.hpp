@@ -67,7 +67,7 @@ class Machine {
     /// The rank ends by itself or by a signal; a child may stay.
     void end_rank(std::int64_t pid, const End& end);
     void terminate(const AttemptKey& key, Generation generation); // SIGTERM
-    void kill(const AttemptKey& key, Generation generation);      // SIGKILL, 0: all with the launcher
+    void kill(const AttemptKey& key, Generation generation); // SIGKILL, 0: all with the launcher
 
     // ---- files that survive an agent
     agent::AgentLedger agent_ledger;

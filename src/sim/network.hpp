@@ -1,5 +1,6 @@
 #pragma once
-// Network: carries messages between machines with delay, loss, duplicates, reordering and one-way cuts.
+// Network: carries messages between machines with delay, loss, duplicates, reordering and one-way
+// cuts.
 
 #include "base/prng.hpp"
 #include "sim/event_queue.hpp"
@@ -17,7 +18,8 @@ class Network {
         : queue_(queue), prng_(prng), faults_(faults), machines_(machines),
           cut_until_(machines * machines) {}
 
-    /// `deliver` runs at the receiver, zero, one or two times. The receiver judges whether it is up.
+    /// `deliver` runs at the receiver, zero, one or two times. The receiver judges whether it is
+    /// up.
     template <class F>
     void send(Route route, Label label, F deliver) {
         if (is_cut(route) || prng_.chance(faults_.drop_per_mille)) return;

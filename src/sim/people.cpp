@@ -31,7 +31,9 @@ void People::cancel(const std::string& name) {
     ask(control::Cancel{name}, name, 0);
 }
 
-void People::cordon(const NodeName& node) { ask(control::CordonNode{node, "a look inside"}, node.text, 0); }
+void People::cordon(const NodeName& node) {
+    ask(control::CordonNode{node, "a look inside"}, node.text, 0);
+}
 void People::uncordon(const NodeName& node) { ask(control::UncordonNode{node}, node.text, 0); }
 
 void People::look() {
@@ -93,8 +95,8 @@ void People::ask(control::Request request, std::string about, std::int64_t tries
             const bool unclear = !response && may_help(response.error().code);
             if (about.empty() || !unclear) return;
             ++open_;
-            world_.queue.after(world_.draw(Duration::millis(100), retry_max), {"request_again", tries},
-                               [this, shared, about, tries] {
+            world_.queue.after(world_.draw(Duration::millis(100), retry_max),
+                               {"request_again", tries}, [this, shared, about, tries] {
                                    --open_;
                                    ask(*shared, about, tries + 1);
                                });
@@ -109,7 +111,8 @@ void People::answered(const control::Request& request, const std::string& about,
     if (!response) {
         if (std::holds_alternative<control::Submit>(request) &&
             response.error().code == Code::already_exists)
-            world_.violate("client token", "a repeated submit was refused: " + to_text(response.error()));
+            world_.violate("client token",
+                           "a repeated submit was refused: " + to_text(response.error()));
         return;
     }
     world_.checks.acknowledged(about, request, *response);

@@ -1,6 +1,6 @@
 #pragma once
-// People: submit jobs with client tokens, cancel them, cordon and uncordon nodes, look. They repeat a
-// request whose outcome they do not know, and remember what was acknowledged.
+// People: submit jobs with client tokens, cancel them, cordon and uncordon nodes, look. They repeat
+// a request whose outcome they do not know, and remember what was acknowledged.
 
 #include "control/requests.hpp"
 #include "sim/training.hpp"
@@ -48,7 +48,7 @@ class People {
     World& world_;
     std::size_t open_ = 0;
     std::map<std::string, Acknowledged> acknowledged_; // by name
-    std::set<std::string> submitted_; // asked for
+    std::set<std::string> submitted_;                  // asked for
     std::set<std::string> cancels_;
     std::set<NodeName> cordoned_; // acknowledged at least once
 };

@@ -9,16 +9,16 @@ namespace muster::sim {
 
 enum class Plant {
     none,
-    commands_before_durable, // the server's loop does not wait for the journal
-    no_fence,                // agents take late orders for fresh ones
+    commands_before_durable,  // the server's loop does not wait for the journal
+    no_fence,                 // agents take late orders for fresh ones
     release_without_clearing, // an agent's shell says "group empty" without killing anybody
-    cleared_without_killing, // a launcher's shell says "ranks cleared" without killing anybody
-    early_release,           // the server takes devices for free once it told the agent to stop
-    lost_tail,               // a restarted server forgets its journal's last fact
-    token_dropped,           // the server does not see client tokens
-    agent_forgets,           // a restarted agent does not read its journal
-    order_without_journal,   // the agent's loop does not wait for its journal
-    success_always,          // a launcher reports success whatever happened
+    cleared_without_killing,  // a launcher's shell says "ranks cleared" without killing anybody
+    early_release,            // the server takes devices for free once it told the agent to stop
+    lost_tail,                // a restarted server forgets its journal's last fact
+    token_dropped,            // the server does not see client tokens
+    agent_forgets,            // a restarted agent does not read its journal
+    order_without_journal,    // the agent's loop does not wait for its journal
+    success_always,           // a launcher reports success whatever happened
 };
 
 struct PlantName {

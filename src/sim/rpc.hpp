@@ -1,7 +1,7 @@
 #pragma once
-// A request and its answer between two machines, as HTTP gives it: the asker waits up to a limit and
-// then does not know whether it was served. A copy of the request may arrive twice; an answer may
-// arrive after the asker gave up (the fences of the cores must ignore it).
+// A request and its answer between two machines, as HTTP gives it: the asker waits up to a limit
+// and then does not know whether it was served. A copy of the request may arrive twice; an answer
+// may arrive after the asker gave up (the fences of the cores must ignore it).
 
 #include "base/result.hpp"
 #include "base/time.hpp"

@@ -1,7 +1,7 @@
 #pragma once
-// Scenarios: given/when/then in text, run on a simulated world with the real cores. A file gives the
-// cluster and the jobs, then does and expects things in order; every checker watches meanwhile, and at
-// the end the world must come to rest. The language: docs/simulator.md.
+// Scenarios: given/when/then in text, run on a simulated world with the real cores. A file gives
+// the cluster and the jobs, then does and expects things in order; every checker watches meanwhile,
+// and at the end the world must come to rest. The language: docs/simulator.md.
 
 #include "base/result.hpp"
 #include "sim/world.hpp"
@@ -21,11 +21,44 @@ enum class Section { given, when, then };
 /// One form of a line. In a pattern `#` stands for a number, `@` for a duration, `%` for a name,
 /// `...` for keys and values; everything else is said literally.
 enum class Verb {
-    nodes, seed, network, disk, ranks_ignore_term, ranks_leave_children, ranks_stuck, job, role,
-    submit, cancel, cordon, uncordon, wait, reaches_step, begins_attempt, is_phase, kill_rank, exit_rank,
-    crash_server, crash_agent, crash_launcher, power_off, cut, cut_people, pause_agent, slow_disk,
-    ends, has_reason, has_exit_code, has_restarts, has_attempts, has_cause_rank, waits_for, runs_on,
-    has_steps, facts, nothing_changes,
+    nodes,
+    seed,
+    network,
+    disk,
+    ranks_ignore_term,
+    ranks_leave_children,
+    ranks_stuck,
+    job,
+    role,
+    submit,
+    cancel,
+    cordon,
+    uncordon,
+    wait,
+    reaches_step,
+    begins_attempt,
+    is_phase,
+    kill_rank,
+    exit_rank,
+    crash_server,
+    crash_agent,
+    crash_launcher,
+    power_off,
+    cut,
+    cut_people,
+    pause_agent,
+    slow_disk,
+    ends,
+    has_reason,
+    has_exit_code,
+    has_restarts,
+    has_attempts,
+    has_cause_rank,
+    waits_for,
+    runs_on,
+    has_steps,
+    facts,
+    nothing_changes,
 };
 struct Form {
     Section section;

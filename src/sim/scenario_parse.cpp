@@ -97,8 +97,8 @@ std::optional<Value> value_of(std::string_view kind, std::string_view word) {
 }
 
 /// The values where the words have the form; how many words agreed in `agreed`.
-std::optional<std::vector<Value>> match(const Words& pattern, std::span<const std::string_view> words,
-                                        std::size_t& agreed) {
+std::optional<std::vector<Value>>
+match(const Words& pattern, std::span<const std::string_view> words, std::size_t& agreed) {
     std::vector<Value> values;
     for (agreed = 0; agreed < pattern.size(); ++agreed) {
         const std::string_view want = pattern[agreed];
@@ -120,10 +120,14 @@ std::string spelled(const Form& form) {
     std::string out(sections[static_cast<std::size_t>(form.section)]);
     for (const auto word : words_of(form.pattern)) {
         out += ' ';
-        if (word == "#") out += "<number>";
-        else if (word == "@") out += "<duration>";
-        else if (word == "%") out += "<name>";
-        else out += word;
+        if (word == "#")
+            out += "<number>";
+        else if (word == "@")
+            out += "<duration>";
+        else if (word == "%")
+            out += "<name>";
+        else
+            out += word;
     }
     return out;
 }
@@ -142,8 +146,9 @@ Result<Statement> statement_of(std::int64_t line, Section section,
             best = agreed;
         }
     }
-    return wrong(line, "is no form of \"" + std::string(sections[static_cast<std::size_t>(section)]) + "\"",
-                 "the nearest form is: " + spelled(*nearest_form));
+    return wrong(
+        line, "is no form of \"" + std::string(sections[static_cast<std::size_t>(section)]) + "\"",
+        "the nearest form is: " + spelled(*nearest_form));
 }
 
 class Builder {
@@ -165,7 +170,9 @@ class Builder {
             faults.duplicate_per_mille = static_cast<std::uint32_t>(s.values[1].number);
             faults.delay_max = std::max(Duration::millis(1), s.values[2].duration);
             break;
-        case Verb::disk: faults.fsync_max = std::max(Duration::millis(1), s.values[0].duration); break;
+        case Verb::disk:
+            faults.fsync_max = std::max(Duration::millis(1), s.values[0].duration);
+            break;
         case Verb::ranks_ignore_term: faults.term_ignored_per_mille = 1000; break;
         case Verb::ranks_leave_children: faults.child_survives_per_mille = 1000; break;
         case Verb::ranks_stuck:
@@ -186,13 +193,14 @@ class Builder {
 
     Result<Scenario> finish() {
         if (scenario_.setup.devices.empty())
-            return fail(Code::invalid_argument, "no nodes are given", "begin with: given nodes 2 devices 2");
+            return fail(Code::invalid_argument, "no nodes are given",
+                        "begin with: given nodes 2 devices 2");
         for (const auto& plan : scenario_.setup.jobs) {
             auto checked = checked_spec(plan.spec);
             if (!checked)
                 return fail(Code::invalid_argument,
-                            fmt::format("job {}: {}: {}", plan.spec.name->text, checked.error().field,
-                                        to_text(checked.error())));
+                            fmt::format("job {}: {}: {}", plan.spec.name->text,
+                                        checked.error().field, to_text(checked.error())));
         }
         return std::move(scenario_);
     }
@@ -203,7 +211,8 @@ class Builder {
                                        [&](const JobPlan& p) { return p.spec.name->text == name; });
         };
         const auto is_node = [&](const std::string& name) {
-            const auto n = name.starts_with('n') ? number(std::string_view(name).substr(1)) : std::nullopt;
+            const auto n =
+                name.starts_with('n') ? number(std::string_view(name).substr(1)) : std::nullopt;
             return n && *n >= 1 && *n <= static_cast<std::int64_t>(scenario_.setup.devices.size());
         };
         const std::string* job = nullptr;
@@ -235,7 +244,8 @@ class Builder {
         default: break;
         }
         if (job != nullptr && !known(*job))
-            return wrong(s.line, "there is no job " + *job, "give it first: given job " + *job + " ranks 1");
+            return wrong(s.line, "there is no job " + *job,
+                         "give it first: given job " + *job + " ranks 1");
         if (node != nullptr && !is_node(*node))
             return wrong(s.line, "there is no node " + *node, "nodes are called n1, n2 and so on");
         return ok();
@@ -245,13 +255,14 @@ class Builder {
     Status nodes(const Statement& s) {
         if (s.values[0].number < 1 || s.values[0].number > scenario_nodes_max ||
             s.values[1].number > scenario_devices_max)
-            return wrong(s.line, fmt::format("1 to {} nodes with at most {} devices", scenario_nodes_max,
-                                             scenario_devices_max));
+            return wrong(s.line, fmt::format("1 to {} nodes with at most {} devices",
+                                             scenario_nodes_max, scenario_devices_max));
         if (scenario_.setup.devices.size() + static_cast<std::size_t>(s.values[0].number) >
             static_cast<std::size_t>(scenario_nodes_max))
             return wrong(s.line, fmt::format("more than {} nodes in all", scenario_nodes_max));
         scenario_.setup.devices.insert(scenario_.setup.devices.end(),
-                                       static_cast<std::size_t>(s.values[0].number), s.values[1].number);
+                                       static_cast<std::size_t>(s.values[0].number),
+                                       s.values[1].number);
         return ok();
     }
 
@@ -261,7 +272,8 @@ class Builder {
         if (!is_dns_label(name)) return wrong(s.line, "\"" + name + "\" is not a name");
         if (jobs.size() >= scenario_jobs_max) return wrong(s.line, "too many jobs");
         for (const auto& plan : jobs)
-            if (plan.spec.name->text == name) return wrong(s.line, "job " + name + " is given twice");
+            if (plan.spec.name->text == name)
+                return wrong(s.line, "job " + name + " is given twice");
         JobPlan plan;
         plan.submit_at = Duration::max();
         plan.import_max = Duration::millis(500);
@@ -279,7 +291,7 @@ class Builder {
         const std::string_view name = words.front();
         words = words.subspan(1);
         if (name == "user_error" || name == "cannot_execute" || name == "peers_hang") {
-            (name == "user_error" ? plan.user_error
+            (name == "user_error"   ? plan.user_error
              : name == "peers_hang" ? plan.peers_hang
                                     : plan.cannot_execute) = true;
             return ok();
@@ -322,12 +334,14 @@ class Builder {
             const auto value = words.empty() ? std::nullopt : value_of("@", words.front());
             if (!value) return wrong(line, std::string(name) + " takes a duration, such as 200ms");
             words = words.subspan(1);
-            *entry.to = std::max(name == "grace" ? Duration{} : Duration::millis(50), value->duration);
+            *entry.to =
+                std::max(name == "grace" ? Duration{} : Duration::millis(50), value->duration);
             return ok();
         }
-        return wrong(line, "a job has no \"" + std::string(name) + "\"",
-                     "keys: ranks devices per_node steps step save priority restarts restarts_per_day "
-                     "grace import epilogue user_error cannot_execute peers_hang");
+        return wrong(
+            line, "a job has no \"" + std::string(name) + "\"",
+            "keys: ranks devices per_node steps step save priority restarts restarts_per_day "
+            "grace import epilogue user_error cannot_execute peers_hang");
     }
 
     Status role(const Statement& s) {

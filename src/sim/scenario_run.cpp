@@ -14,8 +14,7 @@ constexpr Duration wait_limit = Duration::minutes(30); // for what a "when" wait
 class Run {
   public:
     Run(const Scenario& scenario, std::function<void(const std::string&)> trace)
-        : scenario_(scenario),
-          world_(options(scenario.seed, std::move(trace)), scenario.setup) {}
+        : scenario_(scenario), world_(options(scenario.seed, std::move(trace)), scenario.setup) {}
 
     Status all() {
         world_.begin();
@@ -26,14 +25,15 @@ class Run {
                 world_.trace("line", fmt::format("{}: {}", step.line, step.form->pattern));
             if (auto status = one(step); !status) return status;
             if (const auto outcome = world_.outcome(); outcome.violation)
-                return wrong(step, fmt::format("\"{}\" was violated: {}", outcome.violation->checker,
-                                               outcome.violation->text));
+                return wrong(step,
+                             fmt::format("\"{}\" was violated: {}", outcome.violation->checker,
+                                         outcome.violation->text));
         }
         const Outcome outcome = world_.finish();
         if (outcome.violation)
             return fail(Code::failed_precondition,
-                        fmt::format("at the end \"{}\" was violated: {}", outcome.violation->checker,
-                                    outcome.violation->text));
+                        fmt::format("at the end \"{}\" was violated: {}",
+                                    outcome.violation->checker, outcome.violation->text));
         return ok();
     }
 
@@ -98,13 +98,12 @@ class Run {
         if (record == nullptr || record->attempts.empty()) return -1;
         std::int64_t step = -1;
         for (const auto& [key, gang] : world_.training.gangs())
-            if (key.attempt == AttemptKey{record->id, record->attempts.back().number}) step = gang.step;
+            if (key.attempt == AttemptKey{record->id, record->attempts.back().number})
+                step = gang.step;
         return step;
     }
 
-    Status one(const Statement& s) {
-        return s.form->section == Section::when ? when(s) : then(s);
-    }
+    Status one(const Statement& s) { return s.form->section == Section::when ? when(s) : then(s); }
 
     void later(Duration delay, const char* what, std::function<void()> action) {
         world_.queue.after(delay, {what, 0}, std::move(action));
@@ -134,14 +133,16 @@ class Run {
                         return record != nullptr && record->attempts_made >= v[1].number;
                     },
                     wait_limit))
-                return wrong(s, fmt::format("{} does not begin attempt {}", v[0].text, v[1].number));
+                return wrong(s,
+                             fmt::format("{} does not begin attempt {}", v[0].text, v[1].number));
             break;
         case Verb::is_phase: return until_phase(s, v[0].text, v[1].text, wait_limit);
         case Verb::kill_rank:
             return end_rank(s, v[1].text, v[0].number, {.signal = v[2].number, .last_line = {}});
         case Verb::exit_rank:
-            return end_rank(s, v[1].text, v[0].number,
-                            {.exit_code = v[2].number, .last_line = v[2].number == 0 ? "" : "ValueError: bad"});
+            return end_rank(
+                s, v[1].text, v[0].number,
+                {.exit_code = v[2].number, .last_line = v[2].number == 0 ? "" : "ValueError: bad"});
         case Verb::crash_server:
             world_.server.crash();
             later(v[0].duration, "server_start", [this] { world_.server.start(); });
@@ -166,7 +167,8 @@ class Run {
             later(v[1].duration, "power_on", [&m = node(v[0].text)] { m.power_on(); });
             break;
         case Verb::cut:
-            for (MachineId other = 0; other < static_cast<MachineId>(world_.network.machines()); ++other) {
+            for (MachineId other = 0; other < static_cast<MachineId>(world_.network.machines());
+                 ++other) {
                 world_.network.cut({node(v[0].text).id(), other}, now + v[1].duration);
                 world_.network.cut({other, node(v[0].text).id()}, now + v[1].duration);
             }
@@ -186,8 +188,7 @@ class Run {
     Status until_phase(const Statement& s, const std::string& name, const std::string& phase,
                        Duration limit) {
         const auto wanted = enum_from_name<WorkloadPhase>(phase);
-        if (!wanted)
-            return wrong(s, "there is no phase " + phase);
+        if (!wanted) return wrong(s, "there is no phase " + phase);
         const auto there = [&] {
             const auto* record = job(name);
             return record != nullptr && record->phase == wanted;
@@ -195,7 +196,8 @@ class Run {
         if (wait_for(there, limit)) return ok();
         const auto* record = job(name);
         return wrong(s, fmt::format("{} is {}, not {}", name,
-                                    record == nullptr ? "not there" : enum_name(record->phase), phase));
+                                    record == nullptr ? "not there" : enum_name(record->phase),
+                                    phase));
     }
 
     Status equal(const Statement& s, const char* what, std::int64_t have, std::int64_t want) {
@@ -218,20 +220,24 @@ class Run {
         switch (s.form->verb) {
         case Verb::has_reason:
             if (enum_name(record->reason.code) != v[1].text)
-                return wrong(s, fmt::format("the reason is {} ({}), not {}", enum_name(record->reason.code),
-                                            explain(record->reason), v[1].text));
+                return wrong(s, fmt::format("the reason is {} ({}), not {}",
+                                            enum_name(record->reason.code), explain(record->reason),
+                                            v[1].text));
             break;
         case Verb::has_exit_code: return equal(s, "the exit code", record->exit_code, v[1].number);
-        case Verb::has_restarts: return equal(s, "the number of restarts", record->restarts, v[1].number);
+        case Verb::has_restarts:
+            return equal(s, "the number of restarts", record->restarts, v[1].number);
         case Verb::has_attempts:
             return equal(s, "the number of attempts", record->attempts_made, v[1].number);
         case Verb::has_steps:
-            return equal(s, "the number of steps", world_.training.reached(record->id) + 1, v[1].number);
+            return equal(s, "the number of steps", world_.training.reached(record->id) + 1,
+                         v[1].number);
         case Verb::has_cause_rank: return cause_rank(s, *record);
         case Verb::runs_on: {
             if (record->attempts.empty()) return wrong(s, v[0].text + " was never placed");
             const auto& nodes = record->attempts.back().placement.nodes;
-            if (std::ranges::none_of(nodes, [&](const PlacedNode& p) { return p.node.text == v[1].text; }))
+            if (std::ranges::none_of(nodes,
+                                     [&](const PlacedNode& p) { return p.node.text == v[1].text; }))
                 return wrong(s, fmt::format("{} does not run on {}", v[0].text, v[1].text));
             break;
         }
@@ -242,7 +248,8 @@ class Run {
 
     /// The first cause of the newest failed generation, or of the attempt's end.
     Status cause_rank(const Statement& s, const control::WorkloadRecord& record) {
-        for (auto attempt = record.attempts.rbegin(); attempt != record.attempts.rend(); ++attempt) {
+        for (auto attempt = record.attempts.rbegin(); attempt != record.attempts.rend();
+             ++attempt) {
             if (attempt->cause && attempt->cause->rank)
                 return equal(s, "the rank at fault", *attempt->cause->rank, s.values[1].number);
             for (auto g = attempt->generations.rbegin(); g != attempt->generations.rend(); ++g)

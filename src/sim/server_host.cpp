@@ -73,8 +73,8 @@ void ServerHost::crash() {
     if (!core_) return;
     // A sync that was under way may have reached the disk for a part of its records.
     if (syncing_ > 0)
-        make_durable(static_cast<std::size_t>(
-            world_.prng.between(0, static_cast<std::int64_t>(syncing_))));
+        make_durable(
+            static_cast<std::size_t>(world_.prng.between(0, static_cast<std::int64_t>(syncing_))));
     if (world_.tracing())
         world_.trace("server", fmt::format("killed, {} facts lost", pending_.size()));
     pending_.clear();
@@ -88,17 +88,15 @@ void ServerHost::crash() {
 
 void ServerHost::step(const control::ControlEvent& event) {
     const Instant now = std::max(clock.read(world_.queue.now()), core_->ledger().last_at);
-    std::visit(Overloaded{[](std::monostate) {},
-                          [&](auto& loop) { loop.step(now, event); }},
+    std::visit(Overloaded{[](std::monostate) {}, [&](auto& loop) { loop.step(now, event); }},
                loop_);
     arm();
 }
 
 void ServerHost::arm() {
-    const Instant wake_at = std::visit(
-        Overloaded{[](std::monostate) { return Instant::never(); },
-                   [](auto& loop) { return loop.wake_at(); }},
-        loop_);
+    const Instant wake_at = std::visit(Overloaded{[](std::monostate) { return Instant::never(); },
+                                                  [](auto& loop) { return loop.wake_at(); }},
+                                       loop_);
     if (wake_at.is_never()) return;
     const Duration truth = clock.truth_of(wake_at);
     if (truth >= armed_at_) return;
@@ -122,8 +120,8 @@ void ServerHost::append(std::vector<FactRecord> records) {
 void ServerHost::sync() {
     syncing_ = pending_.size();
     if (syncing_ == 0) return;
-    const Duration from =
-        std::max({world_.queue.now(), world_.healing ? Duration{} : std::max(stalled_until_, full_until_)});
+    const Duration from = std::max(
+        {world_.queue.now(), world_.healing ? Duration{} : std::max(stalled_until_, full_until_)});
     world_.queue.at(from + world_.draw(sync_min, world_.faults.fsync_max), {"synced", 0},
                     [this, process = process_, count = syncing_] {
                         if (process == process_ && core_) synced(count);
@@ -155,13 +153,15 @@ void ServerHost::make_durable(std::size_t count) {
 
 template <class Answer>
 void ServerHost::refuse(const CallPtr<Answer>& call) {
-    world_.network.answer<Answer>(call, {"refused", 0}, fail(Code::unavailable, "connection refused"));
+    world_.network.answer<Answer>(call, {"refused", 0},
+                                  fail(Code::unavailable, "connection refused"));
 }
 
 template <class Answer>
 void ServerHost::reset_all(std::map<std::int64_t, CallPtr<Answer>>& held) {
     for (auto& [reply, call] : held)
-        world_.network.answer<Answer>(call, {"reset", 0}, fail(Code::unavailable, "connection reset"));
+        world_.network.answer<Answer>(call, {"reset", 0},
+                                      fail(Code::unavailable, "connection reset"));
     held.clear();
 }
 
@@ -177,7 +177,8 @@ std::int64_t ServerHost::hold_reply(std::map<std::int64_t, CallPtr<Answer>>& hel
     return reply;
 }
 
-void ServerHost::agent_asked(const CallPtr<AgentOrder>& call, const AgentBeat& beat, Duration hold) {
+void ServerHost::agent_asked(const CallPtr<AgentOrder>& call, const AgentBeat& beat,
+                             Duration hold) {
     if (!core_) return refuse(call);
     AgentBeat seen = beat;
     if (world_.planted(Plant::early_release))
@@ -198,7 +199,8 @@ void ServerHost::request_asked(const CallPtr<control::Response>& call,
     control::RequestAsked asked{hold_reply(requests_, call), actor, world_.prng.next(),
                                 world_.prng.next(), request};
     if (world_.planted(Plant::token_dropped))
-        if (auto* submit = std::get_if<control::Submit>(&asked.request)) submit->client_token.clear();
+        if (auto* submit = std::get_if<control::Submit>(&asked.request))
+            submit->client_token.clear();
     step(asked);
 }
 
@@ -214,17 +216,15 @@ void ServerHost::release(std::map<std::int64_t, CallPtr<Answer>>& held, std::int
 void ServerHost::send(control::ControlCommand command) {
     const std::int64_t reply = reply_of(command);
     world_.checks.leaves(core_->take_need(reply), reply);
-    std::visit(Overloaded{[&](control::AnswerAgent& c) {
-                              if (c.order) world_.checks.order_leaves(*c.order);
-                              release(agents_, reply, std::move(c.order));
-                          },
-                          [&](control::AnswerLauncher& c) {
-                              release(launchers_, reply, std::move(c.order));
-                          },
-                          [&](control::AnswerRequest& c) {
-                              release(requests_, reply, std::move(c.response));
-                          }},
-               command);
+    std::visit(
+        Overloaded{
+            [&](control::AnswerAgent& c) {
+                if (c.order) world_.checks.order_leaves(*c.order);
+                release(agents_, reply, std::move(c.order));
+            },
+            [&](control::AnswerLauncher& c) { release(launchers_, reply, std::move(c.order)); },
+            [&](control::AnswerRequest& c) { release(requests_, reply, std::move(c.response)); }},
+        command);
 }
 
 } // namespace muster::sim

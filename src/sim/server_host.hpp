@@ -1,6 +1,7 @@
 #pragma once
-// ServerHost: the server's machine: its disk, and the server process with the real ControlCore under
-// the real loop. The disk keeps what was synced; a crash loses the rest, also what was half synced.
+// ServerHost: the server's machine: its disk, and the server process with the real ControlCore
+// under the real loop. The disk keeps what was synced; a crash loses the rest, also what was half
+// synced.
 
 #include "control/core.hpp"
 #include "runtime/loop.hpp"
@@ -54,7 +55,8 @@ class ServerHost final : public runtime::Journal<FactRecord>,
 
     // ---- what arrives at the listener
     void agent_asked(const CallPtr<AgentOrder>& call, const AgentBeat& beat, Duration hold);
-    void launcher_asked(const CallPtr<LauncherOrder>& call, const LauncherBeat& beat, Duration hold);
+    void launcher_asked(const CallPtr<LauncherOrder>& call, const LauncherBeat& beat,
+                        Duration hold);
     void request_asked(const CallPtr<control::Response>& call, const control::Request& request,
                        const std::string& actor);
 

@@ -23,10 +23,11 @@ void Training::started(MachineId machine, const RankProcess& process, const JobP
     gang.ranks = ranks;
     gang.members.emplace_back(machine, process.pid);
     if (plan.user_error) {
-        world_.queue.after(world_.draw(Duration::millis(50), user_error_max), {"user_error", machine},
-                           [this, machine, pid = process.pid] {
+        world_.queue.after(world_.draw(Duration::millis(50), user_error_max),
+                           {"user_error", machine}, [this, machine, pid = process.pid] {
                                world_.machine(machine).end_rank(
-                                   pid, {.exit_code = 2, .last_line = "unrecognized arguments: --lr"});
+                                   pid,
+                                   {.exit_code = 2, .last_line = "unrecognized arguments: --lr"});
                            });
         return;
     }

@@ -40,13 +40,13 @@ struct RankProcess {
     std::int64_t rank = 0;
     std::int64_t local_rank = 0;
     std::vector<std::int64_t> devices;
-    bool main = true;         // the rank itself runs
-    bool child = false;       // a child of it runs
+    bool main = true;   // the rank itself runs
+    bool child = false; // a child of it runs
     bool ignores_term = false;
     bool leaves_child = false;
-    bool joined = false;      // has met its gang
-    bool killed = false;      // SIGKILL was sent
-    bool stuck = false;       // in D state: dies later
+    bool joined = false; // has met its gang
+    bool killed = false; // SIGKILL was sent
+    bool stuck = false;  // in D state: dies later
     Duration started;
 
     bool alive() const { return main || child; }
@@ -71,7 +71,7 @@ struct Gang {
     Duration step_at;
     Duration slow_until;
     std::int64_t slow_factor = 1;
-    bool broken = false;          // a member is gone: no step is ever made again
+    bool broken = false; // a member is gone: no step is ever made again
     bool stepping = false;
 };
 

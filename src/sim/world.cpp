@@ -7,8 +7,8 @@
 namespace muster::sim {
 namespace {
 
-constexpr Duration look_every = Duration::millis(250); // for the end of a run
-constexpr Duration looks_mean = Duration::seconds(10); // of people who only look
+constexpr Duration look_every = Duration::millis(250);     // for the end of a run
+constexpr Duration looks_mean = Duration::seconds(10);     // of people who only look
 constexpr Duration uncordon_after = Duration::seconds(15); // late requests are over by then
 constexpr std::int64_t events_at_once_max = 20'000;        // more at one time: something spins
 constexpr std::uint64_t label_salt = 0x9E37'79B9'7F4A'7C15;
@@ -28,7 +28,8 @@ constexpr std::array plants{
     PlantName{Plant::agent_forgets, "agent_forgets", "a restarted agent does not read its journal"},
     PlantName{Plant::order_without_journal, "order_without_journal",
               "an agent starts launchers before its journal knows"},
-    PlantName{Plant::success_always, "success_always", "a launcher reports success whatever happened"},
+    PlantName{Plant::success_always, "success_always",
+              "a launcher reports success whatever happened"},
 };
 
 } // namespace
@@ -41,14 +42,16 @@ std::string_view to_text(Plant plant) {
 }
 
 World::World(Options options_in, WorldSetup setup_in)
-    : options(std::move(options_in)), setup(std::move(setup_in)), prng(mix64(options.seed ^ label_salt)),
-      faults(setup.faults), network(queue, prng, faults, setup.devices.size() + 2), training(*this),
-      checks(*this), server(*this), people(*this), chaos(*this) {
+    : options(std::move(options_in)), setup(std::move(setup_in)),
+      prng(mix64(options.seed ^ label_salt)), faults(setup.faults),
+      network(queue, prng, faults, setup.devices.size() + 2), training(*this), checks(*this),
+      server(*this), people(*this), chaos(*this) {
     installation = InstallationId::make(epoch, prng.next(), prng.next());
     server.clock.offset = draw(Duration{} - faults.offset_max, faults.offset_max);
     server.clock.drift_ppm = prng.between(-faults.drift_ppm_max, faults.drift_ppm_max);
     for (std::size_t i = 0; i < setup.devices.size(); ++i)
-        machines.push_back(std::make_unique<Machine>(*this, static_cast<MachineId>(i) + 1, setup.devices[i]));
+        machines.push_back(
+            std::make_unique<Machine>(*this, static_cast<MachineId>(i) + 1, setup.devices[i]));
 }
 World::~World() = default;
 
@@ -80,7 +83,8 @@ void World::schedule_people() {
         if (plan.submit_at == Duration::max()) continue; // a scenario says when
         queue.at(plan.submit_at, {"submit", 0}, [this, &plan] { people.submit(plan); });
         if (plan.cancel_at)
-            queue.at(*plan.cancel_at, {"cancel", 0}, [this, &plan] { people.cancel(plan.spec.name->text); });
+            queue.at(*plan.cancel_at, {"cancel", 0},
+                     [this, &plan] { people.cancel(plan.spec.name->text); });
     }
 }
 
@@ -89,7 +93,8 @@ void World::begin() {
     for (const auto& machine : machines) machine->power_on();
     schedule_people();
     chaos.begin();
-    for (Duration at = looks_mean; at < setup.chaos && setup.chaos != Duration::max(); at += looks_mean)
+    for (Duration at = looks_mean; at < setup.chaos && setup.chaos != Duration::max();
+         at += looks_mean)
         queue.at(at, {"look", 0}, [this] { people.look(); });
 }
 
@@ -104,7 +109,8 @@ void World::run_one() {
         last_time_ = queue.now();
         events_at_once_ = 0;
     } else if (++events_at_once_ > events_at_once_max) {
-        violate("spinning", fmt::format("more than {} events at one time, now {}", events_at_once_max, label.what));
+        violate("spinning", fmt::format("more than {} events at one time, now {}",
+                                        events_at_once_max, label.what));
     }
 }
 

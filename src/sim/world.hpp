@@ -1,7 +1,7 @@
 #pragma once
-// World: everything of one simulated run, made from one seed. It owns the event queue, the machines,
-// the network, the people and the checkers; run() drives it to its end or to the first violation.
-// Two worlds of equal options run alike, event by event (digest()).
+// World: everything of one simulated run, made from one seed. It owns the event queue, the
+// machines, the network, the people and the checkers; run() drives it to its end or to the first
+// violation. Two worlds of equal options run alike, event by event (digest()).
 
 #include "sim/chaos.hpp"
 #include "sim/checks.hpp"
@@ -25,8 +25,8 @@ namespace muster::sim {
 struct Options {
     std::uint64_t seed = 1;
     Plant plant = Plant::none;
-    Duration until = Duration::max();                  // stop here, for a look at a trace
-    std::function<void(const std::string&)> trace;     // a line for each event; empty: none
+    Duration until = Duration::max();              // stop here, for a look at a trace
+    std::function<void(const std::string&)> trace; // a line for each event; empty: none
 };
 
 /// What a world consists of; drawn from the seed, or written in a scenario.
@@ -34,7 +34,7 @@ struct WorldSetup {
     std::vector<std::int64_t> devices; // of each node
     std::vector<JobPlan> jobs;
     Faults faults;
-    Duration chaos;                    // how long faults go on
+    Duration chaos; // how long faults go on
 };
 WorldSetup draw_setup(std::uint64_t seed);
 

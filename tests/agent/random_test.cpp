@@ -175,7 +175,8 @@ class World : runtime::Journal<AgentRecord>, runtime::Outbox<AgentCommand> {
         for (const auto& [key, one] : machine_.processes)
             if (&one == processes) notice(key, LauncherGone{key, one.result, "killed by signal 9"});
     }
-    template <class Key, class Value> Value* any_of(std::map<Key, Value>& map) {
+    template <class Key, class Value>
+    Value* any_of(std::map<Key, Value>& map) {
         if (map.empty()) return nullptr;
         return &std::next(map.begin(), static_cast<std::ptrdiff_t>(prng_.below(map.size())))
                     ->second;

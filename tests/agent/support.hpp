@@ -7,18 +7,15 @@
 
 namespace muster::agent::testing {
 
-template <class Tag> Id<Tag> id_of(std::uint64_t number) {
+template <class Tag>
+Id<Tag> id_of(std::uint64_t number) {
     return Id<Tag>{RawId{1, number}};
 }
 inline InstallationId installation_of(std::uint64_t number) {
     return id_of<InstallationTag>(number);
 }
-inline WorkloadId workload_of(std::uint64_t number) {
-    return id_of<WorkloadTag>(number);
-}
-inline AgentSessionId session_of(std::uint64_t number) {
-    return id_of<AgentSessionTag>(number);
-}
+inline WorkloadId workload_of(std::uint64_t number) { return id_of<WorkloadTag>(number); }
+inline AgentSessionId session_of(std::uint64_t number) { return id_of<AgentSessionTag>(number); }
 inline AttemptKey key_of(std::uint64_t workload, AttemptNumber attempt = 1) {
     return {workload_of(workload), attempt};
 }

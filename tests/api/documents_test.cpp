@@ -36,7 +36,8 @@ TEST(Routes, AreDocumentedAndUnique) {
     std::set<std::string> ids;
     for (const auto& route : routes()) {
         const std::string line = std::string(route.method) + ' ' + std::string(route.pattern);
-        EXPECT_NE(docs.find('`' + line + '`'), std::string::npos) << "docs/api.md lacks `" << line << "`";
+        EXPECT_NE(docs.find('`' + line + '`'), std::string::npos)
+            << "docs/api.md lacks `" << line << "`";
         EXPECT_NE(document.find('"' + std::string(route.pattern) + '"'), std::string::npos) << line;
         EXPECT_TRUE(ids.insert(std::string(route.id)).second) << route.id;
         EXPECT_FALSE(route.allowed.empty()) << line;
@@ -98,8 +99,10 @@ TEST(Metrics, AreDocumentedBoundedAndClean) {
     const std::string text = metrics_text(counts, {}, meter, 4);
     for (const auto& metric : metrics()) {
         const std::string name(metric.name);
-        EXPECT_NE(docs.find("| " + name + " |"), std::string::npos) << "docs/metrics.md lacks " << name;
-        EXPECT_NE(text.find("# TYPE " + name + ' '), std::string::npos) << name << " is not written";
+        EXPECT_NE(docs.find("| " + name + " |"), std::string::npos)
+            << "docs/metrics.md lacks " << name;
+        EXPECT_NE(text.find("# TYPE " + name + ' '), std::string::npos)
+            << name << " is not written";
         EXPECT_NE(metric.label, "rank");
     }
     EXPECT_NE(text.find("muster_http_request_seconds_bucket{le=\"0.005\"} 1\n"), std::string::npos);

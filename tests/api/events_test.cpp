@@ -24,8 +24,9 @@ std::vector<FactRecord> facts_up_to(Sequence last) {
 
 TEST(EventView, EveryFactHasAText) {
     WorkloadNames names;
-    const auto all = []<class... F>(std::variant<F...>*) { return std::vector<Fact>{Fact{F{}}...}; }(
-        static_cast<Fact*>(nullptr));
+    const auto all = []<class... F>(std::variant<F...>*) {
+        return std::vector<Fact>{Fact{F{}}...};
+    }(static_cast<Fact*>(nullptr));
     for (const auto& fact : all) {
         const auto view = event_view({7, Instant{9}, "controller", fact}, names);
         EXPECT_FALSE(view.text.empty());

@@ -123,8 +123,8 @@ TEST_F(RestTest, UnknownPathsAndMethodsGetSuggestions) {
 
 TEST_F(RestTest, QueryParametersAreChecked) {
     EXPECT_NE(call("GET", "/v1/nodes?limt=3").body.find("limit"), std::string::npos);
-    for (const char* bad : {"limit=x", "limit=-1", "limit=1001", "limit=", "limit=1e3",
-                            "limit=99999999999999999999"})
+    for (const char* bad :
+         {"limit=x", "limit=-1", "limit=1001", "limit=", "limit=1e3", "limit=99999999999999999999"})
         EXPECT_EQ(call("GET", std::string("/v1/nodes?") + bad).status, 400) << bad;
     EXPECT_EQ(call("GET", "/v1/workloads?all=maybe").status, 400);
     EXPECT_EQ(call("GET", "/v1/workloads/x:await?hold=30").status, 400);
@@ -176,8 +176,8 @@ TEST_F(RestTest, ReadsLogPlaces) {
     EXPECT_EQ(logs.positions[1], (LogPosition{2, NodeName{"n2"}, 5}));
     EXPECT_EQ(logs.positions[2], (LogPosition{0, {}, 0}));
     EXPECT_EQ(logs.bytes_max, 100);
-    for (const char* bad : {"ranks=x", "ranks=-1", "from=1:", "from=1:x", "ranks=100000", "ranks=,",
-                            "from=1@BAD:3"})
+    for (const char* bad :
+         {"ranks=x", "ranks=-1", "from=1:", "from=1:x", "ranks=100000", "ranks=,", "from=1@BAD:3"})
         EXPECT_EQ(call("GET", std::string("/v1/workloads/j/logs?") + bad).status, 400) << bad;
 }
 
@@ -196,8 +196,8 @@ TEST_F(RestTest, BeatsMayKnowMoreThanWe) {
     EXPECT_EQ(call("POST", "/v1/agents:beat?hold=1s", beat, {}, node_token).status, 200);
     EXPECT_EQ(std::get<control::AgentAsked>(backend_.asked.back()).hold, Duration::seconds(1));
     EXPECT_EQ(call("POST", "/v1/agents:beat", R"({"node":"n1"})", {}, node_token).status, 400);
-    EXPECT_EQ(call("POST", "/v1/agents:beat", R"({"node":"N 1","boot_id":"","session":"","asked":0})",
-                   {}, node_token)
+    EXPECT_EQ(call("POST", "/v1/agents:beat",
+                   R"({"node":"N 1","boot_id":"","session":"","asked":0})", {}, node_token)
                   .status,
               400);
 }

@@ -19,11 +19,18 @@ struct Job {
         spec.roles[0].name = RoleName{"trainer"};
         spec.roles[1].name = RoleName{"helper"};
         spec.restarts.per_ten_minutes = 5;
-        table = {.term = 2, .generation = 7, .master_address = "127.0.0.1", .master_port = 4242,
-                 .restarts = 3, .ranks = {}};
+        table = {.term = 2,
+                 .generation = 7,
+                 .master_address = "127.0.0.1",
+                 .master_port = 4242,
+                 .restarts = 3,
+                 .ranks = {}};
         for (std::int64_t i = 0; i < 4; ++i)
-            table.ranks.push_back({.rank = i, .role_rank = i % 3, .local_rank = i % 2,
-                                   .launcher = i / 2, .role = spec.roles[i < 3 ? 0 : 1].name,
+            table.ranks.push_back({.rank = i,
+                                   .role_rank = i % 3,
+                                   .local_rank = i % 2,
+                                   .launcher = i / 2,
+                                   .role = spec.roles[i < 3 ? 0 : 1].name,
                                    .devices = {2 * i, 2 * i + 1}});
         place.table = &table;
         place.row = &table.ranks[2];

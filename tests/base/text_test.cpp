@@ -20,7 +20,8 @@ TEST(Duration, TextRoundTrips) {
 }
 
 TEST(Duration, RefusesWhatIsNotOne) {
-    for (const char* text : {"", "-", "5", "s", "5 s", "5x", "1h-5m", "99999999999999999999s", "300000d"})
+    for (const char* text :
+         {"", "-", "5", "s", "5 s", "5x", "1h-5m", "99999999999999999999s", "300000d"})
         EXPECT_FALSE(parse_duration(text)) << text;
 }
 

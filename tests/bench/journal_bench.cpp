@@ -30,7 +30,8 @@ FactRecord fact_number(Sequence sequence) {
     return {sequence, Instant{1'800'000'000'000'000'000 + sequence}, "user:root", fact};
 }
 
-/// Takes no part in the measure: the shadow's own cost is the core's, paid with or without a journal.
+/// Takes no part in the measure: the shadow's own cost is the core's, paid with or without a
+/// journal.
 struct SequenceOnly {
     Sequence last_sequence = 0;
     void apply(const FactRecord& record) { last_sequence = record.sequence; }
@@ -66,11 +67,12 @@ double journal_round(const std::string& folder) {
 double raw_round(const std::string& folder) {
     sqlite3* database = nullptr;
     sqlite3_open((folder + "/raw.db").c_str(), &database);
-    sqlite3_exec(database,
-                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4096;"
-                 "CREATE TABLE facts(seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, tag TEXT NOT NULL,"
-                 "body TEXT NOT NULL) STRICT",
-                 nullptr, nullptr, nullptr);
+    sqlite3_exec(
+        database,
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4096;"
+        "CREATE TABLE facts(seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, tag TEXT NOT NULL,"
+        "body TEXT NOT NULL) STRICT",
+        nullptr, nullptr, nullptr);
     sqlite3_stmt* insert = nullptr;
     sqlite3_prepare_v2(database, "INSERT INTO facts VALUES(?,?,?,?)", -1, &insert, nullptr);
     std::vector<std::string> bodies;
@@ -89,7 +91,8 @@ double raw_round(const std::string& folder) {
                 if (sqlite3_step(insert) != SQLITE_DONE) std::abort();
                 sqlite3_reset(insert);
             }
-            if (sqlite3_exec(database, "COMMIT", nullptr, nullptr, nullptr) != SQLITE_OK) std::abort();
+            if (sqlite3_exec(database, "COMMIT", nullptr, nullptr, nullptr) != SQLITE_OK)
+                std::abort();
         }
     });
     sqlite3_finalize(insert);
@@ -109,10 +112,11 @@ void run(const std::string& base) {
         std::filesystem::remove_all(folder);
     }
     const double facts = static_cast<double>(batch * batches);
-    std::printf("durable facts/s at batch %lld, medians of %d rounds: journal %.0f, raw %.0f, ratio "
-                "%.2f\n",
-                static_cast<long long>(batch), rounds, facts / bench::median(ours),
-                facts / bench::median(raw), bench::median(raw) / bench::median(ours));
+    std::printf(
+        "durable facts/s at batch %lld, medians of %d rounds: journal %.0f, raw %.0f, ratio "
+        "%.2f\n",
+        static_cast<long long>(batch), rounds, facts / bench::median(ours),
+        facts / bench::median(raw), bench::median(raw) / bench::median(ours));
 }
 
 } // namespace

@@ -20,7 +20,8 @@ namespace {
 FactRecord story(Sequence sequence) {
     const Instant at{1'800'000'000'000'000'000 + sequence * 1'000'000};
     if (sequence == 1)
-        return {1, at, "controller", InstallationCreated{InstallationId{{1, 2}}, ClusterName{"main"}}};
+        return {1, at, "controller",
+                InstallationCreated{InstallationId{{1, 2}}, ClusterName{"main"}}};
     const auto number = static_cast<std::uint64_t>((sequence - 2) / 3);
     const WorkloadId id{{9, number}};
     switch ((sequence - 2) % 3) {
@@ -34,7 +35,9 @@ FactRecord story(Sequence sequence) {
     }
     case 1:
         return {sequence, at, "scheduler",
-                WorkloadFinished{id, WorkloadPhase::cancelled, 0,
+                WorkloadFinished{id,
+                                 WorkloadPhase::cancelled,
+                                 0,
                                  {ReasonCode::cancelled_by_user, "root", 0, 0, ""}}};
     default: return {sequence, at, "controller", WorkloadForgotten{id}};
     }
@@ -71,12 +74,14 @@ int run(const std::string& base, Sequence facts) {
     for (int round = 0; round < 3; ++round) {
         times.push_back(bench::seconds_of([&] {
             auto opened = io::open_journal<control::Ledger>({.directory = folder});
-            if (!opened) std::printf("%s\n", to_text(opened.error()).c_str());
-            else if (opened->ledger.last_sequence != facts) std::printf("wrong ledger\n");
+            if (!opened)
+                std::printf("%s\n", to_text(opened.error()).c_str());
+            else if (opened->ledger.last_sequence != facts)
+                std::printf("wrong ledger\n");
         }));
     }
-    std::printf("open of %lld facts: %.2f s (median of 3)\n",
-                static_cast<long long>(facts), bench::median(times));
+    std::printf("open of %lld facts: %.2f s (median of 3)\n", static_cast<long long>(facts),
+                bench::median(times));
     return 0;
 }
 

@@ -88,7 +88,8 @@ TEST_F(Commands, RunPrintsLogsAndEndsAsTheJobDoes) {
     EXPECT_NE(ran.err.find("charlm submitted: 2 ranks, 2 devices"), std::string::npos) << ran.err;
     EXPECT_NE(ran.err.find("generation 1 ended"), std::string::npos) << ran.err;
     EXPECT_EQ(ran.err.find("not ours"), std::string::npos) << ran.err;
-    EXPECT_NE(ran.err.find("charlm failed after 5.0 s with exit code 137"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("charlm failed after 5.0 s with exit code 137"), std::string::npos)
+        << ran.err;
 
     const auto asked = server.asked("POST /v1/workloads");
     ASSERT_EQ(asked.size(), 1u);
@@ -96,7 +97,8 @@ TEST_F(Commands, RunPrintsLogsAndEndsAsTheJobDoes) {
     EXPECT_EQ(asked[0].header("client-token").size(), id_text_length);
     const auto spec = codec::from_json<WorkloadSpec>(asked[0].body);
     ASSERT_TRUE(spec);
-    EXPECT_EQ(spec->roles[0].command, (std::vector<std::string>{"/bin/sh", "-c", "exit 1", "--nodes"}));
+    EXPECT_EQ(spec->roles[0].command,
+              (std::vector<std::string>{"/bin/sh", "-c", "exit 1", "--nodes"}));
     EXPECT_EQ(spec->roles[0].ranks, 2);
 }
 
@@ -133,12 +135,9 @@ TEST_F(Commands, DryRunAsksForNothingToHappen) {
 }
 
 TEST_F(Commands, ErrorsOfTheServerBecomeExitCodes) {
-    const std::vector<std::pair<Code, int>> cases = {{Code::invalid_argument, 2},
-                                                     {Code::not_found, 3},
-                                                     {Code::failed_precondition, 4},
-                                                     {Code::permission_denied, 4},
-                                                     {Code::internal, 1},
-                                                     {Code::unavailable, 5}};
+    const std::vector<std::pair<Code, int>> cases = {
+        {Code::invalid_argument, 2},  {Code::not_found, 3}, {Code::failed_precondition, 4},
+        {Code::permission_denied, 4}, {Code::internal, 1},  {Code::unavailable, 5}};
     for (const auto& [code, expected] : cases) {
         server.fails("GET /v1/workloads/x", {code, "what happened", "what to do", "job"});
         const Ran ran = muster({"job", "x"});
@@ -202,7 +201,8 @@ TEST_F(Commands, ListsInEveryForm) {
         return response;
     });
     EXPECT_EQ(muster({"jobs", "-o", "name"}).out, "charlm\nnext-one\n");
-    const auto items = codec::from_json<std::vector<WorkloadView>>(muster({"jobs", "-o", "json"}).out);
+    const auto items =
+        codec::from_json<std::vector<WorkloadView>>(muster({"jobs", "-o", "json"}).out);
     ASSERT_TRUE(items) << to_text(items.error());
     EXPECT_EQ(items->size(), 2u);
     EXPECT_NE(muster({"jobs", "-o", "yaml"}).out.find("name: charlm"), std::string::npos);
@@ -229,7 +229,8 @@ TEST_F(Commands, NodesAreCordonedWithAReason) {
     server.answers("POST /v1/nodes/n1:cordon", node);
     const Ran ran = muster({"node", "cordon", "n1", "--reason", "new \"cables\""});
     EXPECT_EQ(ran.code, 0) << ran.err;
-    EXPECT_EQ(server.asked("POST /v1/nodes/n1:cordon")[0].body, "{\"reason\":\"new \\\"cables\\\"\"}");
+    EXPECT_EQ(server.asked("POST /v1/nodes/n1:cordon")[0].body,
+              "{\"reason\":\"new \\\"cables\\\"\"}");
     EXPECT_EQ(muster({"node", "uncordon", "n9"}).code, 3);
 }
 

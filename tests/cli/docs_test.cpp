@@ -45,14 +45,17 @@ void check_keys(const codec::Shape& shape, const std::string& text) {
     }
 }
 
-TEST(Docs, EveryKeyOfASpecIsInSpecMd) { check_keys(codec::shape_of<WorkloadSpec>, page("spec.md")); }
+TEST(Docs, EveryKeyOfASpecIsInSpecMd) {
+    check_keys(codec::shape_of<WorkloadSpec>, page("spec.md"));
+}
 
 TEST(Docs, TheExampleOfSpecMdIsValid) {
     const std::string text = page("spec.md");
     const auto start = text.find("```yaml\n");
     ASSERT_NE(start, std::string::npos);
     const auto from = start + 8;
-    std::ofstream(testing::TempDir() + "example.yaml") << text.substr(from, text.find("```", from) - from);
+    std::ofstream(testing::TempDir() + "example.yaml")
+        << text.substr(from, text.find("```", from) - from);
     const auto spec = spec_from_file(testing::TempDir() + "example.yaml");
     ASSERT_TRUE(spec) << to_text(spec.error());
     EXPECT_EQ(total_ranks(*spec), 9);

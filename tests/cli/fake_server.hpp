@@ -79,7 +79,8 @@ class FakeServer {
         asked_[call].push_back(request);
         if (request.path == "/v1/events:stream") {
             if (auto stream = responder.stream()) {
-                for (const auto& event : events) stream->write("data: " + codec::to_json(event) + "\n\n");
+                for (const auto& event : events)
+                    stream->write("data: " + codec::to_json(event) + "\n\n");
                 streams_.push_back(std::move(*stream));
             }
             return;

@@ -25,7 +25,8 @@ std::string texts(const std::vector<LogLine>& lines) {
 }
 
 TEST(LogLine, Parses) {
-    const auto line = parse_log_line(3, "1796061600123456789 2.5 e Traceback (most recent call last):");
+    const auto line =
+        parse_log_line(3, "1796061600123456789 2.5 e Traceback (most recent call last):");
     ASSERT_TRUE(line);
     EXPECT_EQ(line->rank, 3);
     EXPECT_EQ(line->at, Instant{1'796'061'600'123'456'789});
@@ -39,8 +40,8 @@ TEST(LogLine, Parses) {
 }
 
 TEST(LogLine, RefusesWhatIsNotOne) {
-    for (const char* text : {"", "x", "1", "1 ", "1 1", "1 1.1", "1 1.1 ", "1 1.1 z text", "1 1.1 ox",
-                             "99999999999999999999 1.1 o x", " 1 1.1 o x"})
+    for (const char* text : {"", "x", "1", "1 ", "1 1", "1 1.1", "1 1.1 ", "1 1.1 z text",
+                             "1 1.1 ox", "99999999999999999999 1.1 o x", " 1 1.1 o x"})
         EXPECT_FALSE(parse_log_line(0, text)) << text;
 }
 
@@ -154,7 +155,11 @@ TEST(LogMerge, CountsWhatIsNotKeptAnyMore) {
 
 TEST(LogPrinter, OnlyTheFirstErrorOfAGenerationIsRed) {
     LogPrinter printer({.terminal = {.tty = true, .colour = true, .width = 80}, .rank_digits = 2});
-    LogLine line{.rank = 1, .at = {}, .attempt = 1, .generation = 1, .source = LogSource::err,
+    LogLine line{.rank = 1,
+                 .at = {},
+                 .attempt = 1,
+                 .generation = 1,
+                 .source = LogSource::err,
                  .text = "RuntimeError: boom"};
     EXPECT_NE(printer.print(line)->find("\x1b[31mRuntimeError: boom"), std::string::npos);
     EXPECT_EQ(printer.print(line)->find("\x1b[31m"), std::string::npos);
@@ -164,7 +169,11 @@ TEST(LogPrinter, OnlyTheFirstErrorOfAGenerationIsRed) {
 
 TEST(LogPrinter, PlainWithoutATerminal) {
     LogPrinter printer({.terminal = {}, .rank_digits = 2});
-    LogLine line{.rank = 1, .at = {}, .attempt = 1, .generation = 1, .source = LogSource::out,
+    LogLine line{.rank = 1,
+                 .at = {},
+                 .attempt = 1,
+                 .generation = 1,
+                 .source = LogSource::out,
                  .text = "\x1b[32mgreen\x1b[0m \x1b[2Jloss\a 2.5"};
     EXPECT_EQ(printer.print(line), "[1]  green loss 2.5");
     line.source = LogSource::muster;

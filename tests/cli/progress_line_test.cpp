@@ -28,13 +28,15 @@ const Terminal broad{.tty = true, .colour = false, .width = 140};
 const Terminal coloured{.tty = true, .colour = true, .width = 60};
 
 TEST(ProgressLine, TellsEverythingThatIsKnown) {
-    EXPECT_EQ(progress_line(pipe, training(), now),
-              "charlm  training  42 %  step 420/1,000  loss 2.134  1,210 samples/s  ETA 1 min 20 s");
+    EXPECT_EQ(
+        progress_line(pipe, training(), now),
+        "charlm  training  42 %  step 420/1,000  loss 2.134  1,210 samples/s  ETA 1 min 20 s");
 }
 
 TEST(ProgressLine, HasABarWhereThereIsRoomAndIsCutWhereThereIsNone) {
     EXPECT_EQ(progress_line(broad, training(), now),
-              "charlm  training  [========>           ]  42 %  step 420/1,000  loss 2.134  1,210 samples/s"
+              "charlm  training  [========>           ]  42 %  step 420/1,000  loss 2.134  1,210 "
+              "samples/s"
               "  ETA 1 min 20 s");
     EXPECT_EQ(progress_line(narrow, training(), now),
               "charlm  training  42 %  step 420/1,000  loss 2.134  1,210 …");

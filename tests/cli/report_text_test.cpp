@@ -41,27 +41,28 @@ ReportView report() {
 }
 
 TEST(Report, Snapshot) {
-    EXPECT_EQ(report_text(report(), {}),
-              "Job       charlm\n"
-              "State     succeeded (exit code 0)\n"
-              "Time      1 min 40 s, 40 ms of it queued\n"
-              "Steps     300 of 300\n"
-              "Loss      4.61 at first, 2.013 at last\n"
-              "Samples   38,400\n"
-              "Restarts  1\n"
-              "\n"
-              "DEVICE TIME     SHARE        TIME\n"
-              "productive    90.00 %   6 min 0 s  =====================\n"
-              "starting       7.50 %      30.0 s  =\n"
-              "redo           2.50 %      10.0 s\n"
-              "total        100.00 %  6 min 40 s\n"
-              "\n"
-              "RESTART  DETECT  TEARDOWN  RESTART  TO STEP    REDO  LOST STEPS  CAUSE\n"
-              "1.1       12 ms     80 ms   150 ms    2.0 s  900 ms           7  rank 2 was killed by "
-              "signal 9 (node n2)\n"
-              "\n"
-              "Notes\n"
-              "  - loss rose for 20 steps\n");
+    EXPECT_EQ(
+        report_text(report(), {}),
+        "Job       charlm\n"
+        "State     succeeded (exit code 0)\n"
+        "Time      1 min 40 s, 40 ms of it queued\n"
+        "Steps     300 of 300\n"
+        "Loss      4.61 at first, 2.013 at last\n"
+        "Samples   38,400\n"
+        "Restarts  1\n"
+        "\n"
+        "DEVICE TIME     SHARE        TIME\n"
+        "productive    90.00 %   6 min 0 s  =====================\n"
+        "starting       7.50 %      30.0 s  =\n"
+        "redo           2.50 %      10.0 s\n"
+        "total        100.00 %  6 min 40 s\n"
+        "\n"
+        "RESTART  DETECT  TEARDOWN  RESTART  TO STEP    REDO  LOST STEPS  CAUSE\n"
+        "1.1       12 ms     80 ms   150 ms    2.0 s  900 ms           7  rank 2 was killed by "
+        "signal 9 (node n2)\n"
+        "\n"
+        "Notes\n"
+        "  - loss rose for 20 steps\n");
 }
 
 TEST(Report, SaysWhereNothingWasReported) {
@@ -84,7 +85,8 @@ TEST(Report, SharesAreRoundedForTheEyeOnly) {
 TEST(Why, NamesReasonsAndWhatHelps) {
     WhyView why;
     why.name.text = "big";
-    why.items = {{{}, "needs 8 devices, 2 are free", "6 more devices become free"}, {{}, "submitted", ""}};
+    why.items = {{{}, "needs 8 devices, 2 are free", "6 more devices become free"},
+                 {{}, "submitted", ""}};
     EXPECT_EQ(why_text(why, {}), "big queued:\n"
                                  "  - needs 8 devices, 2 are free\n"
                                  "    what helps: 6 more devices become free\n"
@@ -107,7 +109,8 @@ TEST(Cause, ShowsTracebackElseLastLines) {
     cause.exit_code = 137;
     cause.reason.code = ReasonCode::user_error;
     EXPECT_EQ(cause_lines({}, cause)[0], "first cause: rank 1 was killed by signal 9 (node n1)");
-    cause.traceback = "Traceback (most recent call last):\n  File \"t.py\", line 1\nValueError: boom\n";
+    cause.traceback =
+        "Traceback (most recent call last):\n  File \"t.py\", line 1\nValueError: boom\n";
     EXPECT_EQ(cause_lines({}, cause)[0], "first cause: rank 1 was killed by signal 9 (node n1)");
     EXPECT_EQ(cause_lines({}, cause)[3], "    ValueError: boom");
 }

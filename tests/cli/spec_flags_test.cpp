@@ -12,16 +12,18 @@ namespace {
 /// A made-up machine: python3 and sh in PATH, /w/train.py readable, /w/secret.py not.
 Surroundings machine(std::map<std::string, std::string> env = {}) {
     return {.cwd = "/w",
-            .env = [env](const std::string& name) {
-                const auto found = env.find(name);
-                return found == env.end() ? std::string() : found->second;
-            },
-            .find_program = [](const std::string& name) {
-                if (name == "python3") return std::string("/usr/bin/python3");
-                if (name == "sh") return std::string("/bin/sh");
-                if (name == "/opt/py/bin/python" || name == "/w/run.sh") return name;
-                return std::string();
-            },
+            .env =
+                [env](const std::string& name) {
+                    const auto found = env.find(name);
+                    return found == env.end() ? std::string() : found->second;
+                },
+            .find_program =
+                [](const std::string& name) {
+                    if (name == "python3") return std::string("/usr/bin/python3");
+                    if (name == "sh") return std::string("/bin/sh");
+                    if (name == "/opt/py/bin/python" || name == "/w/run.sh") return name;
+                    return std::string();
+                },
             .can_read = [](const std::string& path) -> Status {
                 if (path == "/w/train.py" || path == "/elsewhere/other.py") return ok();
                 return fail(Code::invalid_argument, "cannot read " + path, "", "command");
@@ -70,7 +72,8 @@ TEST(SpecFromFlags, ScriptInTheWorkdir) {
 TEST(SpecFromFlags, ProgramsBecomeAbsolute) {
     EXPECT_EQ(spec_from_flags(flags({"sh", "-c", "x"}), machine())->roles[0].command,
               (Words{"/bin/sh", "-c", "x"}));
-    EXPECT_EQ(spec_from_flags(flags({"./run.sh"}), machine())->roles[0].command, (Words{"/w/run.sh"}));
+    EXPECT_EQ(spec_from_flags(flags({"./run.sh"}), machine())->roles[0].command,
+              (Words{"/w/run.sh"}));
 }
 
 TEST(SpecFromFlags, RanksNodesAndDevices) {
@@ -171,8 +174,10 @@ class SpecFile : public testing::Test {
 
 TEST_F(SpecFile, YamlAndJsonSayTheSame) {
     const auto yaml = read("a.yaml", "name: two\nroles:\n- command: [/bin/true]\n  ranks: 2\n");
-    const auto json = read("a.json", R"({"name": "two", "roles": [{"command": ["/bin/true"], "ranks": 2}]})");
-    const auto guessed = read("spec", R"(  {"name": "two", "roles": [{"command": ["/bin/true"], "ranks": 2}]})");
+    const auto json =
+        read("a.json", R"({"name": "two", "roles": [{"command": ["/bin/true"], "ranks": 2}]})");
+    const auto guessed =
+        read("spec", R"(  {"name": "two", "roles": [{"command": ["/bin/true"], "ranks": 2}]})");
     ASSERT_TRUE(yaml) << to_text(yaml.error());
     ASSERT_TRUE(json) << to_text(json.error());
     ASSERT_TRUE(guessed) << to_text(guessed.error());

@@ -14,16 +14,18 @@ const Rows rows = {{"charlm", "training", "4", ""},
                    {"a-rather-long-name", "queued", "1024", "needs 8 devices, 2 are free"}};
 
 TEST(Table, AlignsAndLeavesNoSpaceAtTheEnd) {
-    EXPECT_EQ(fit_table(columns, rows, 0), "NAME                STATE     RANKS  WHY\n"
-                                           "charlm              training      4\n"
-                                           "a-rather-long-name  queued     1024  needs 8 devices, 2 are free\n");
+    EXPECT_EQ(fit_table(columns, rows, 0),
+              "NAME                STATE     RANKS  WHY\n"
+              "charlm              training      4\n"
+              "a-rather-long-name  queued     1024  needs 8 devices, 2 are free\n");
 }
 
 TEST(Table, LeavesOutThenCutsInTheOrderOfGivingWay) {
     // 60 columns: RANKS goes first, which is enough.
-    EXPECT_EQ(fit_table(columns, rows, 58), "NAME                STATE     WHY\n"
-                                            "charlm              training\n"
-                                            "a-rather-long-name  queued    needs 8 devices, 2 are free\n");
+    EXPECT_EQ(fit_table(columns, rows, 58),
+              "NAME                STATE     WHY\n"
+              "charlm              training\n"
+              "a-rather-long-name  queued    needs 8 devices, 2 are free\n");
     // 45: WHY is cut as well.
     EXPECT_EQ(fit_table(columns, rows, 45), "NAME                STATE     WHY\n"
                                             "charlm              training\n"
@@ -47,9 +49,9 @@ TEST(Table, NoLineIsWiderThanTheTerminalWhereTheFixedColumnsFit) {
 
 TEST(Table, CountsWideCharactersAndColourAsTheTerminalDoes) {
     const std::string red = "\x1b[31mfailed\x1b[0m";
-    EXPECT_EQ(fit_table({{"N"}, {"S"}}, {{"训练", red}, {"ab", "x"}}, 0),
-              "N     S\n"
-              "训练  " + red + "\nab    x\n");
+    EXPECT_EQ(fit_table({{"N"}, {"S"}}, {{"训练", red}, {"ab", "x"}}, 0), "N     S\n"
+                                                                          "训练  " +
+                                                                              red + "\nab    x\n");
     EXPECT_EQ(display_width("训练"), 4);
     EXPECT_EQ(display_width(red), 6);
     EXPECT_EQ(fitted("训练任务", 5), "训练…");

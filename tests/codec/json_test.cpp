@@ -21,11 +21,12 @@ WorkloadSpec small_spec() {
 }
 
 TEST(Json, WritesASpecForPeople) {
-    EXPECT_EQ(to_json(small_spec()),
-              R"({"name":"charlm","kind":"job","priority":50,"workdir":"","roles":[{"name":"worker",)"
-              R"("ranks":1,"devices_per_rank":1,"command":["python3","train.py"],)"
-              R"("env":{"A":"b\n\"c\""}}],"restarts":{"per_ten_minutes":3,"per_day":20},)"
-              R"("stop_grace":"15s"})");
+    EXPECT_EQ(
+        to_json(small_spec()),
+        R"({"name":"charlm","kind":"job","priority":50,"workdir":"","roles":[{"name":"worker",)"
+        R"("ranks":1,"devices_per_rank":1,"command":["python3","train.py"],)"
+        R"("env":{"A":"b\n\"c\""}}],"restarts":{"per_ten_minutes":3,"per_day":20},)"
+        R"("stop_grace":"15s"})");
     EXPECT_EQ(from_json<WorkloadSpec>(to_json(small_spec())).value(), small_spec());
 }
 
@@ -51,8 +52,7 @@ std::string error_of(std::string_view text) {
 TEST(Json, ErrorsNameThePlace) {
     EXPECT_EQ(error_of(R"({"roles":[{"command":["a"],"rnks":2}]})"),
               "roles[0].rnks: unknown key (did you mean \"ranks\"?)");
-    EXPECT_EQ(error_of(R"({"roles":[{"ranks":2}]})"),
-              "roles[0].command: required key is missing");
+    EXPECT_EQ(error_of(R"({"roles":[{"ranks":2}]})"), "roles[0].command: required key is missing");
     EXPECT_EQ(error_of(R"({"roles":[],"roles":[]})"),
               "roles: the key is given twice (keep one of them)");
     EXPECT_EQ(error_of(R"({"roles":[{"command":["a"],"env":{"A":"1","A":"2"}}]})"),

@@ -52,10 +52,14 @@ double random_double(Prng& prng) {
 RawId random_id(Prng& prng) { return RawId{prng.next() >> 16, prng.next()}; }
 
 void fill_key(const Shape& shape, void* key, Prng& prng) {
-    if (shape.kind == Kind::integer) store_integer(shape, key, random_integer(shape, prng));
-    else if (shape.kind == Kind::id) *static_cast<RawId*>(key) = random_id(prng);
-    else if (shape.kind == Kind::name) *static_cast<std::string*>(key) = random_name(prng);
-    else *static_cast<std::string*>(key) = random_text(prng);
+    if (shape.kind == Kind::integer)
+        store_integer(shape, key, random_integer(shape, prng));
+    else if (shape.kind == Kind::id)
+        *static_cast<RawId*>(key) = random_id(prng);
+    else if (shape.kind == Kind::name)
+        *static_cast<std::string*>(key) = random_name(prng);
+    else
+        *static_cast<std::string*>(key) = random_text(prng);
 }
 
 struct KeyContext {

@@ -35,7 +35,8 @@ TYPED_TEST(RoundTrip, WireJsonReadsBack) {
     Prng prng(8);
     for (int i = 0; i < 100; ++i) {
         auto value = random_value<TypeParam>(prng);
-        const std::string first = to_json(from_json<TypeParam>(to_json(value, Style::exact)).value());
+        const std::string first =
+            to_json(from_json<TypeParam>(to_json(value, Style::exact)).value());
         const auto back = from_json<TypeParam>(first);
         if (!back) { // years beyond 2200 are not read back
             ASSERT_NE(back.error().message.find("is not a time"), std::string::npos)

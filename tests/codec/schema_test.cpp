@@ -14,7 +14,8 @@ TEST(Schema, RefersByTypeName) {
     schemas.use<WorkloadSpec>();
     const std::string all = schemas.components();
     EXPECT_EQ(all.find("::"), std::string::npos);
-    EXPECT_NE(all.find(R"("WorkloadKind":{"type":"string","enum":["job"]})"), std::string::npos) << all;
+    EXPECT_NE(all.find(R"("WorkloadKind":{"type":"string","enum":["job"]})"), std::string::npos)
+        << all;
     EXPECT_NE(all.find(R"("required":["command"])"), std::string::npos) << all;
     EXPECT_NE(all.find(R"("restarts":{"$ref":"#/components/schemas/RestartPolicy"})"),
               std::string::npos);

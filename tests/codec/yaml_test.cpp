@@ -45,7 +45,8 @@ TEST(Yaml, RefusesWithThePlace) {
               "not a valid YAML document: the key \"roles\" is given twice at line 2, column 1");
     EXPECT_EQ(error_of("stop_grace: 15\nroles: []\n").substr(0, 15), "stop_grace: \"15");
     EXPECT_EQ(error_of("roles: [\n").substr(0, 25), "not a valid YAML document");
-    EXPECT_EQ(error_of("a: 1\n---\nb: 2\n"), "the YAML has more than one document (give one at a time)");
+    EXPECT_EQ(error_of("a: 1\n---\nb: 2\n"),
+              "the YAML has more than one document (give one at a time)");
     EXPECT_EQ(error_of(""), "the YAML is empty");
     EXPECT_EQ(error_of("# nothing\n"), "the YAML is empty");
     EXPECT_EQ(error_of("? [a, b]\n: 1\n").substr(0, 25), "not a valid YAML document");
@@ -83,7 +84,8 @@ TEST(Yaml, WritesWhatItReads) {
     WorkloadSpec spec;
     spec.name = WorkloadName{"no"};
     Role role;
-    role.command = {"python3", "a b", "yes", "-x", "1.0", "", "colon: here", "ü", "\x01", "two\nlines"};
+    role.command = {"python3", "a b",         "yes", "-x",   "1.0",
+                    "",        "colon: here", "ü",   "\x01", "two\nlines"};
     role.env = {{"on", "#x"}, {"K EY", "~"}, {"E", "null"}};
     spec.roles = {role, role};
     spec.roles[1].name = RoleName{"helper"};
@@ -93,7 +95,8 @@ TEST(Yaml, WritesWhatItReads) {
     const auto back = from_yaml<WorkloadSpec>(text);
     ASSERT_TRUE(back) << to_text(back.error()) << "\n" << text;
     EXPECT_EQ(*back, spec) << text;
-    EXPECT_EQ(text.substr(0, 58), "name: \"no\"\nkind: job\npriority: 50\nworkdir: \"\"\nroles:\n  - n");
+    EXPECT_EQ(text.substr(0, 58),
+              "name: \"no\"\nkind: job\npriority: 50\nworkdir: \"\"\nroles:\n  - n");
 }
 
 } // namespace

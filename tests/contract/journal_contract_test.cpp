@@ -47,9 +47,13 @@ class FileForm {
   private:
     void open() {
         journal_.reset();
-        auto opened = FileJournal<FactRecord>::open(
-            folder_.path() + "/agent.journal", "boot",
-            {[this](Sequence s) { orderly_ = orderly_ && s > durable_; durable_ = s; }, {}, {}});
+        auto opened = FileJournal<FactRecord>::open(folder_.path() + "/agent.journal", "boot",
+                                                    {[this](Sequence s) {
+                                                         orderly_ = orderly_ && s > durable_;
+                                                         durable_ = s;
+                                                     },
+                                                     {},
+                                                     {}});
         ASSERT_TRUE(opened) << to_text(opened.error());
         journal_ = std::move(opened->journal);
         records_ = std::move(opened->records);
@@ -75,8 +79,10 @@ class MemoryForm {
   private:
     Sequence durable_ = 0;
     bool orderly_ = true;
-    runtime::MemoryJournal<FactRecord> journal_{
-        [this](Sequence s) { orderly_ = orderly_ && s > durable_; durable_ = s; }};
+    runtime::MemoryJournal<FactRecord> journal_{[this](Sequence s) {
+        orderly_ = orderly_ && s > durable_;
+        durable_ = s;
+    }};
 };
 
 template <class Form>

@@ -101,7 +101,8 @@ TEST(Control, ALostNodeEndsTheAttemptAndKeepsItsDevicesHeld) {
     EXPECT_EQ(view.attempts[0].generations.size(), 1U);
     EXPECT_EQ(view.attempts[0].generations[0].last_step, 5);
 
-    // It comes back in the same incarnation: its old attempt is not listed any more, so it is cleared.
+    // It comes back in the same incarnation: its old attempt is not listed any more, so it is
+    // cleared.
     const auto back = *h.beat("n1");
     EXPECT_EQ(h.count<NodeBack>(), 1U);
     EXPECT_TRUE(back.run.empty());
@@ -305,7 +306,8 @@ TEST(Control, AnAwaitIsAnsweredAtTheEndOrWhenItsHoldEnds) {
     h.step(RequestAsked{second, "user:root", 1, 1, AwaitWorkload{"train", Duration::seconds(30)}});
     h.ask(Cancel{"train"});
     ASSERT_TRUE(h.responses.contains(second));
-    EXPECT_EQ(std::get<WorkloadDetail>(*h.responses.at(second)).workload.phase, WorkloadPhase::cancelled);
+    EXPECT_EQ(std::get<WorkloadDetail>(*h.responses.at(second)).workload.phase,
+              WorkloadPhase::cancelled);
 }
 
 TEST(Control, LogsAreAskedOfTheNodesThatRanTheJob) {
@@ -321,7 +323,8 @@ TEST(Control, LogsAreAskedOfTheNodesThatRanTheJob) {
         const auto order = *h.beat(node);
         ASSERT_EQ(order.log_requests.size(), 1U);
         EXPECT_FALSE(h.responses.contains(reply));
-        h.agent(node).log_answers = {{order.log_requests[0].request, "", {{0, {}, 0, 5, false, "hello"}}}};
+        h.agent(node).log_answers = {
+            {order.log_requests[0].request, "", {{0, {}, 0, 5, false, "hello"}}}};
         EXPECT_TRUE((*h.beat(node)).log_requests.empty());
         h.agent(node).log_answers.clear();
     }
@@ -332,7 +335,8 @@ TEST(Control, LogsAreAskedOfTheNodesThatRanTheJob) {
     EXPECT_FALSE(logs.finished);
     // A silent node: the wait has an end and the answer says so.
     const auto second = ++h.last_reply;
-    h.step(RequestAsked{second, "user:root", 1, 1, ReadJobLogs{"train", {{0, NodeName{"n2"}, 5}}, 1000}});
+    h.step(RequestAsked{second, "user:root", 1, 1,
+                        ReadJobLogs{"train", {{0, NodeName{"n2"}, 5}}, 1000}});
     h.pass(Duration::seconds(6));
     ASSERT_TRUE(h.responses.contains(second));
     EXPECT_EQ(std::get<JobLogs>(*h.responses.at(second)).errors.size(), 1U);

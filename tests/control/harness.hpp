@@ -3,6 +3,7 @@
 
 #include "control/core.hpp"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
 
@@ -16,6 +17,10 @@ inline WorkloadSpec job_spec(std::int64_t ranks, const std::string& name = "trai
     role.command = {"python3", "train.py"};
     spec.roles.push_back(role);
     return spec;
+}
+
+inline bool same(const AttemptOrder& run, const HeldAttempt& held) {
+    return run.workload == held.workload && run.attempt == held.attempt;
 }
 
 struct Harness {
@@ -49,7 +54,8 @@ struct Harness {
             ASSERT_TRUE(agent_orders.emplace(agent->reply, std::move(agent->order)).second);
         }
         if (auto* launcher = std::get_if<AnswerLauncher>(&command)) {
-            ASSERT_TRUE(launcher_orders.emplace(launcher->reply, std::move(launcher->order)).second);
+            ASSERT_TRUE(
+                launcher_orders.emplace(launcher->reply, std::move(launcher->order)).second);
         }
         if (auto* request = std::get_if<AnswerRequest>(&command)) {
             ASSERT_TRUE(responses.emplace(request->reply, std::move(request->response)).second);
@@ -84,25 +90,22 @@ struct Harness {
             it->second.session = AgentSessionId{RawId{1, agents.size()}};
             Inventory inventory;
             inventory.hostname = name;
-            for (std::int64_t i = 0; i < slots; ++i) inventory.devices.push_back({i, DeviceKind::slot, "", "", 0});
+            for (std::int64_t i = 0; i < slots; ++i)
+                inventory.devices.push_back({i, DeviceKind::slot, "", "", 0});
             it->second.inventory = inventory;
         }
         return it->second;
     }
 
     Result<AgentOrder> beat(const std::string& name, std::int64_t slots = 2) {
-        auto& beat = agent(name, slots);
-        ++beat.asked;
-        const auto reply = ++last_reply;
-        step(AgentAsked{reply, beat, Duration{}});
-        return agent_orders.at(reply);
+        agent(name, slots);
+        return agent_orders.at(poll(name, Duration{}));
     }
     std::int64_t poll(const std::string& name, Duration hold = Duration::seconds(1)) {
         auto& beat = agent(name);
         ++beat.asked;
-        const auto reply = ++last_reply;
-        step(AgentAsked{reply, beat, hold});
-        return reply;
+        step(AgentAsked{++last_reply, beat, hold});
+        return last_reply;
     }
 
     Result<Response> ask(Request request) {
@@ -116,39 +119,35 @@ struct Harness {
         EXPECT_TRUE(answer) << (answer ? "" : answer.error().message);
         return std::get<Submitted>(*answer).workload;
     }
-    WorkloadDetail get(const std::string& job) { return std::get<WorkloadDetail>(*ask(GetWorkload{job})); }
+    WorkloadDetail get(const std::string& job) {
+        return std::get<WorkloadDetail>(*ask(GetWorkload{job}));
+    }
 
     /// Obeys an order the way an agent does: what is listed runs, what is not is released.
-    void obey(const std::string& name, const AgentOrder& order, std::optional<LauncherResult> result = {},
-              const std::string& error = "") {
+    void obey(const std::string& name, const AgentOrder& order,
+              std::optional<LauncherResult> result = {}, const std::string& error = "") {
         auto& beat = agent(name);
         beat.order_revision = order.revision;
         for (auto& held : beat.held) {
-            const bool listed = std::any_of(order.run.begin(), order.run.end(), [&](const AttemptOrder& run) {
-                return run.workload == held.workload && run.attempt == held.attempt;
-            });
-            if (!listed && held.state != HoldState::released) {
-                held.state = HoldState::released;
-                held.result = result;
-                held.launcher_error = error;
-            }
+            if (held.state == HoldState::released ||
+                std::ranges::any_of(order.run, [&](const auto& run) { return same(run, held); }))
+                continue;
+            held.state = HoldState::released;
+            held.result = result;
+            held.launcher_error = error;
         }
         std::erase_if(beat.held, [&](const HeldAttempt& held) {
-            return std::find(order.forget.begin(), order.forget.end(),
-                             AttemptKey{held.workload, held.attempt}) != order.forget.end();
+            const AttemptKey key{held.workload, held.attempt};
+            return std::ranges::find(order.forget, key) != order.forget.end();
         });
         for (const auto& run : order.run) {
-            const bool known = std::any_of(beat.held.begin(), beat.held.end(), [&](const HeldAttempt& held) {
-                return run.workload == held.workload && run.attempt == held.attempt;
-            });
-            if (!known) {
-                HeldAttempt held;
-                held.workload = run.workload;
-                held.attempt = run.attempt;
-                held.launcher_index = run.launcher_index;
-                held.state = HoldState::running;
-                beat.held.push_back(held);
-            }
+            if (std::ranges::any_of(beat.held, [&](const auto& held) { return same(run, held); }))
+                continue;
+            auto& held = beat.held.emplace_back();
+            held.workload = run.workload;
+            held.attempt = run.attempt;
+            held.launcher_index = run.launcher_index;
+            held.state = HoldState::running;
         }
     }
 
@@ -178,7 +177,8 @@ struct Harness {
         beat.generation = generation;
         RankTable table;
         table.generation = generation;
-        for (std::int64_t r = 0; r < ranks; ++r) table.ranks.push_back({r, r, r, 0, RoleName{"worker"}, {}});
+        for (std::int64_t r = 0; r < ranks; ++r)
+            table.ranks.push_back({r, r, r, 0, RoleName{"worker"}, {}});
         beat.table = table;
         if (step_reached >= 0) {
             Progress progress;
@@ -191,9 +191,9 @@ struct Harness {
 
     template <class F>
     std::size_t count() const {
-        std::size_t n = 0;
-        for (const auto& record : facts) n += std::holds_alternative<F>(record.fact) ? 1 : 0;
-        return n;
+        return static_cast<std::size_t>(std::ranges::count_if(facts, [](const FactRecord& record) {
+            return std::holds_alternative<F>(record.fact);
+        }));
     }
 };
 

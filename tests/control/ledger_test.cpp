@@ -20,7 +20,8 @@ TEST(Ledger, RefusesTwoHoldersOfADevice) {
     apply(NodeJoined{NodeName{"n1"}, 1, "boot", inventory, {}});
     const Placement placement{1, {{NodeName{"n1"}, 1, {{RoleName{"worker"}, {0}}}}}};
     for (std::uint64_t i = 1; i <= 2; ++i)
-        apply(WorkloadSubmitted{WorkloadId{RawId{0, i}}, WorkloadName{"j" + std::to_string(i)}, {}, "", {}});
+        apply(WorkloadSubmitted{
+            WorkloadId{RawId{0, i}}, WorkloadName{"j" + std::to_string(i)}, {}, "", {}});
     apply(WorkloadAdmitted{WorkloadId{RawId{0, 1}}, 1, placement, {}});
     EXPECT_DEATH(apply(WorkloadAdmitted{WorkloadId{RawId{0, 2}}, 1, placement, {}}), "one holder");
 }

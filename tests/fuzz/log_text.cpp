@@ -21,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         REQUIRE(line.text.find('\n') == std::string::npos, "a line is one line");
         const std::string clean = cli::printable(line.text, false);
         for (const char c : clean)
-            REQUIRE(static_cast<unsigned char>(c) >= 0x20 || c == '\t', "nothing drives a terminal");
+            REQUIRE(static_cast<unsigned char>(c) >= 0x20 || c == '\t',
+                    "nothing drives a terminal");
     }
     const std::string valid = to_valid_utf8(cli::printable(text, false));
     for (const int width : {1, 2, 7, 80})

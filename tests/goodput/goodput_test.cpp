@@ -85,7 +85,9 @@ TEST(Restarts, TellTheCostOfEach) {
 TEST(Account, PartitionsTheTimeWhateverTheStampsSay) {
     for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
         Prng prng(seed);
-        const auto stamp = [&] { return prng.chance(250) ? Instant{} : at(static_cast<double>(prng.below(100))); };
+        const auto stamp = [&] {
+            return prng.chance(250) ? Instant{} : at(static_cast<double>(prng.below(100)));
+        };
         JobTimes job;
         Duration held;
         double from = 0;
@@ -107,10 +109,12 @@ TEST(Account, PartitionsTheTimeWhateverTheStampsSay) {
                 g.torn_down_at = stamp();
                 g.last_step = prng.between(-1, 10);
                 if (prng.chance(500)) g.cause = ExitCause{};
-                if (prng.chance(500)) g.phases["checkpoint"] = Duration::seconds(prng.between(0, 50));
+                if (prng.chance(500))
+                    g.phases["checkpoint"] = Duration::seconds(prng.between(0, 50));
                 return g;
             };
-            for (std::int64_t g = 0; g < prng.between(0, 3); ++g) attempt.generations.push_back(draw());
+            for (std::int64_t g = 0; g < prng.between(0, 3); ++g)
+                attempt.generations.push_back(draw());
             if (prng.chance(500)) attempt.running = draw();
             held += (attempt.ended_at - attempt.placed_at) * attempt.devices;
             job.attempts.push_back(attempt);

@@ -220,7 +220,8 @@ struct Alone {
         now = now + Duration::millis(1);
         return core.step(now, event).commands;
     }
-    template <class Command> static int64_t count(const std::vector<LaunchCommand>& commands) {
+    template <class Command>
+    static int64_t count(const std::vector<LaunchCommand>& commands) {
         return std::count_if(commands.begin(), commands.end(),
                              [](const auto& c) { return std::holds_alternative<Command>(c); });
     }

@@ -59,15 +59,11 @@ World::World(WorldOptions options, Script script)
 void World::post(Duration after, std::function<void()> action) {
     queue_.push(Item{now_ + after, ++sequence_, std::move(action)});
 }
-void World::at(Duration after, std::function<void()> action) {
-    post(after, std::move(action));
-}
+void World::at(Duration after, std::function<void()> action) { post(after, std::move(action)); }
 Duration World::latency() {
     return Duration{prng_.between(options_.latency_min.ns, options_.latency_max.ns)};
 }
-bool World::lost() {
-    return options_.loss_per_mille > 0 && prng_.chance(options_.loss_per_mille);
-}
+bool World::lost() { return options_.loss_per_mille > 0 && prng_.chance(options_.loss_per_mille); }
 void World::problem(std::string text) {
     if (problems.size() < 20) problems.push_back(std::move(text));
 }
@@ -346,9 +342,8 @@ void World::end_rank(std::size_t index, RankExit exit, bool fault) {
     }
     const std::int64_t to = p.launcher;
     const Generation generation = p.generation;
-    post(Duration::micros(50), [this, to, generation, exit] {
-        deliver(to, RankExited{generation, exit});
-    });
+    post(Duration::micros(50),
+         [this, to, generation, exit] { deliver(to, RankExited{generation, exit}); });
 }
 
 void World::fail_rank(std::int64_t rank, std::int64_t signal) {
@@ -410,14 +405,11 @@ void World::obey(std::int64_t i, const KillRanks& command) {
         if (p.running) end_rank(n, exit, false);
     }
     if (leftover == 0) l.proved = std::max(l.proved, command.generation);
-    post(Duration::micros(500), [this, i, command, leftover] {
-        deliver(i, RanksCleared{command.generation, leftover});
-    });
+    post(Duration::micros(500),
+         [this, i, command, leftover] { deliver(i, RanksCleared{command.generation, leftover}); });
 }
 
-void World::obey(std::int64_t i, const Tell& command) {
-    launcher(i).tells.push_back(command.text);
-}
+void World::obey(std::int64_t i, const Tell& command) { launcher(i).tells.push_back(command.text); }
 
 void World::obey(std::int64_t i, const Leave& command) {
     Launcher& l = launcher(i);
@@ -462,9 +454,7 @@ void World::tick_progress(std::int64_t i, Generation generation) {
     if (any) post(interval, [this, i, generation] { tick_progress(i, generation); });
 }
 
-void World::signal(std::int64_t i, std::int64_t number) {
-    deliver(i, LeaveAsked{number});
-}
+void World::signal(std::int64_t i, std::int64_t number) { deliver(i, LeaveAsked{number}); }
 
 void World::power_off(std::int64_t i) {
     Launcher& l = launcher(i);

@@ -19,9 +19,7 @@ Failure failure_of(std::vector<EndedRank> ends, std::int64_t ranks) {
     return failure;
 }
 
-Failure killed() {
-    return failure_of({end_of(0, 0, by_signal(9)), end_of(1, 1, lost_peer())}, 2);
-}
+Failure killed() { return failure_of({end_of(0, 0, by_signal(9)), end_of(1, 1, lost_peer())}, 2); }
 
 TEST(UserError, every_rank_alike_soon_and_without_a_step) {
     const RankExit typo =

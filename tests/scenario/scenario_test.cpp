@@ -1,4 +1,5 @@
-// Every .scenario file beside this one runs on the simulator; wrong files are refused with line and rule.
+// Every .scenario file beside this one runs on the simulator; wrong files are refused with line and
+// rule.
 
 #include "sim/scenario.hpp"
 
@@ -48,7 +49,9 @@ TEST_P(ScenarioFile, HoldsForOtherSeeds) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, ScenarioFile, testing::ValuesIn(files()),
-                         [](const testing::TestParamInfo<std::string>& info) { return info.param; });
+                         [](const testing::TestParamInfo<std::string>& info) {
+                             return info.param;
+                         });
 
 struct Refused {
     const char* text;
@@ -74,7 +77,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"given nodes 2 devices 2\nbut wait 3s\n", "line 2", "given, when or then"},
         Refused{"given nodes two devices 2\n", "line 1", "given nodes <number> devices <number>"},
         Refused{"given nodes 0 devices 2\n", "line 1", "1 to 64 nodes"},
-        Refused{"given nodes 1 devices 1\n# fine\nwhen wait for ever\n", "line 3", "when wait <duration>"},
+        Refused{"given nodes 1 devices 1\n# fine\nwhen wait for ever\n", "line 3",
+                "when wait <duration>"},
         Refused{"given nodes 1 devices 1\ngiven job a rank 3\n", "line 2", "a job has no \"rank\""},
         Refused{"given nodes 1 devices 1\ngiven job a ranks\n", "line 2", "ranks takes a number"},
         Refused{"given nodes 1 devices 1\ngiven job a step 5\n", "line 2", "step takes a duration"},
@@ -87,8 +91,9 @@ INSTANTIATE_TEST_SUITE_P(
                 "at most 1000"}));
 
 TEST(Scenario, ThatDoesNotHoldNamesItsLine) {
-    const auto scenario = parse_scenario("given nodes 1 devices 1\ngiven job a steps 5\nwhen submit a\n"
-                                         "then a ends succeeded within 1m\nthen a has restarts 1\n");
+    const auto scenario =
+        parse_scenario("given nodes 1 devices 1\ngiven job a steps 5\nwhen submit a\n"
+                       "then a ends succeeded within 1m\nthen a has restarts 1\n");
     ASSERT_TRUE(scenario) << to_text(scenario.error());
     const auto status = run_scenario(*scenario);
     ASSERT_FALSE(status);

@@ -1,8 +1,8 @@
 #include "base/prng.hpp"
 #include "scheduler/scheduler.hpp"
 
-#include <gtest/gtest.h>
 #include <deque>
+#include <gtest/gtest.h>
 #include <set>
 
 namespace muster::scheduler {
@@ -33,8 +33,13 @@ struct Case {
         specs.push_back(std::move(spec));
         const auto n = specs.size();
         const WorkloadId id{RawId{1, n}};
-        state.pending.push_back({id, WorkloadName{"j" + std::to_string(n)}, priority,
-                                 Instant{static_cast<std::int64_t>(n)}, Instant{}, &specs.back(), {}});
+        state.pending.push_back({id,
+                                 WorkloadName{"j" + std::to_string(n)},
+                                 priority,
+                                 Instant{static_cast<std::int64_t>(n)},
+                                 Instant{},
+                                 &specs.back(),
+                                 {}});
         return id;
     }
 };
@@ -139,8 +144,9 @@ TEST(Plan, RandomClustersAreNeverOversubscribedAndEveryoneHasAReason) {
         const auto jobs = 1 + prng.below(7);
         for (std::uint64_t j = 0; j < jobs; ++j) {
             const std::int64_t per_node = prng.between(1, 3);
-            auto spec = prng.chance(300) ? gang(per_node * prng.between(1, 3), prng.between(0, 2), per_node)
-                                         : gang(prng.between(1, 6), prng.between(0, 2));
+            auto spec = prng.chance(300)
+                            ? gang(per_node * prng.between(1, 3), prng.between(0, 2), per_node)
+                            : gang(prng.between(1, 6), prng.between(0, 2));
             c.add(std::move(spec), prng.between(0, 2) * 50);
         }
         State before = c.state;
@@ -155,20 +161,24 @@ TEST(Plan, RandomClustersAreNeverOversubscribedAndEveryoneHasAReason) {
             for (const auto& placed : admission.placement.nodes) {
                 ASSERT_FALSE(placed.seats.empty());
                 if (spec->roles[0].ranks_per_node) {
-                    ASSERT_EQ(static_cast<std::int64_t>(placed.seats.size()), *spec->roles[0].ranks_per_node);
+                    ASSERT_EQ(static_cast<std::int64_t>(placed.seats.size()),
+                              *spec->roles[0].ranks_per_node);
                 }
                 for (const auto& seat : placed.seats) {
                     ++seats;
-                    ASSERT_EQ(static_cast<std::int64_t>(seat.devices.size()), spec->roles[0].devices_per_rank);
+                    ASSERT_EQ(static_cast<std::int64_t>(seat.devices.size()),
+                              spec->roles[0].devices_per_rank);
                     for (const auto device : seat.devices)
-                        ASSERT_TRUE(used.insert({placed.node.text, device}).second) << "seed " << seed;
+                        ASSERT_TRUE(used.insert({placed.node.text, device}).second)
+                            << "seed " << seed;
                 }
             }
             ASSERT_EQ(seats, total_ranks(*spec)) << "seed " << seed;
         }
         for (const auto& pending : before.pending) {
-            const bool admitted = std::any_of(plan.admissions.begin(), plan.admissions.end(),
-                                              [&](const Admission& a) { return a.id == pending.id; });
+            const bool admitted =
+                std::any_of(plan.admissions.begin(), plan.admissions.end(),
+                            [&](const Admission& a) { return a.id == pending.id; });
             ASSERT_NE(admitted, plan.waiting.contains(pending.id)) << "seed " << seed;
         }
         // Equal input in another order gives an equal plan.

@@ -27,11 +27,13 @@ struct Arguments {
 };
 
 void usage() {
-    std::fputs("usage: muster_sim [--seed N] [--count K] [--trace] [--quiet] [--until SECONDS] [--plant NAME]\n"
-               "       muster_sim --scenario FILE [--trace]\n"
-               "Runs the worlds of K seeds from N on. Ends with 1 at the first violation and says how to\n"
-               "replay it. Planted bugs:\n",
-               stderr);
+    std::fputs(
+        "usage: muster_sim [--seed N] [--count K] [--trace] [--quiet] [--until SECONDS] [--plant "
+        "NAME]\n"
+        "       muster_sim --scenario FILE [--trace]\n"
+        "Runs the worlds of K seeds from N on. Ends with 1 at the first violation and says how to\n"
+        "replay it. Planted bugs:\n",
+        stderr);
     for (const auto& plant : plant_names())
         fmt::print(stderr, "  {:<26} {}\n", plant.name, plant.about);
 }
@@ -91,7 +93,8 @@ int report(const Arguments& arguments, std::uint64_t seed, const Violation& viol
                violation.at.as_seconds(), violation.text);
     fmt::print("faults:{}\n", to_text(draw_setup(seed).faults));
     std::string plant;
-    if (arguments.plant != Plant::none) plant = fmt::format(" --plant {}", to_text(arguments.plant));
+    if (arguments.plant != Plant::none)
+        plant = fmt::format(" --plant {}", to_text(arguments.plant));
     fmt::print("replay: muster_sim --seed {}{} --trace\n", seed, plant);
     return 1;
 }
@@ -139,7 +142,8 @@ int run(const Arguments& arguments) {
         // Allowed std::chrono here: as above.
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     if (!arguments.quiet)
-        fmt::print("{} seeds: {} events in {:.2f} s ({:.0f} events/s), {:.1f} h of cluster time, {} facts, "
+        fmt::print("{} seeds: {} events in {:.2f} s ({:.0f} events/s), {:.1f} h of cluster time, "
+                   "{} facts, "
                    "jobs: {} succeeded, {} failed, {} cancelled\n",
                    arguments.count, sum.events, seconds, static_cast<double>(sum.events) / seconds,
                    static_cast<double>(virtual_ns) / 3.6e12, sum.facts, sum.succeeded, sum.failed,

@@ -1,5 +1,5 @@
-// Seeds that found a bug in a core. What they did depends on everything that the world draws, so each
-// names what it was; the scenario or unit test beside the core is the lasting form.
+// Seeds that found a bug in a core. What they did depends on everything that the world draws, so
+// each names what it was; the scenario or unit test beside the core is the lasting form.
 
 #include "sim/world.hpp"
 

@@ -39,6 +39,13 @@ class Repository(unittest.TestCase):
                 # 3.9 is the oldest that ranks may bring along.
                 ast.parse(self.tree.text(path), path, feature_version=(3, 9))
 
+    def test_layout(self):
+        sources = [path for path in self.tree.paths if path.endswith((".cpp", ".hpp"))]
+        check = subprocess.run(["clang-format-19", "--dry-run", "--Werror", *sources], cwd=SOURCE,
+                               capture_output=True, text=True)
+        found = [line for line in check.stderr.splitlines() if " error: " in line]
+        self.assertEqual((check.returncode, found), (0, []), "run clang-format-19 -i on these")
+
 
 def add_rule(rule):
     def test(self):

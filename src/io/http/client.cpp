@@ -67,14 +67,16 @@ Result<Url> parse_url(const std::string& url) {
     if (url.rfind(scheme, 0) != 0) return wrong("it does not begin with http://");
     std::string rest = url.substr(scheme.size());
     if (!rest.empty() && rest.back() == '/') rest.pop_back();
-    if (rest.find_first_of("/?#@ \r\n") != std::string::npos) return wrong("only host and port go in");
+    if (rest.find_first_of("/?#@ \r\n") != std::string::npos)
+        return wrong("only host and port go in");
     Url parsed;
     const std::size_t bracket = rest.find(']');
     const std::size_t colon = rest.find(':', bracket == std::string::npos ? 0 : bracket);
     parsed.host = rest.substr(0, colon);
     parsed.port = colon == std::string::npos ? "80" : rest.substr(colon + 1);
     if (bracket != std::string::npos) {
-        if (parsed.host.front() != '[' || parsed.host.back() != ']') return wrong("the host is broken");
+        if (parsed.host.front() != '[' || parsed.host.back() != ']')
+            return wrong("the host is broken");
         parsed.host = parsed.host.substr(1, parsed.host.size() - 2);
     }
     if (parsed.host.empty()) return wrong("it has no host");
@@ -104,7 +106,8 @@ class EventReader {
     Result<bool> feed(std::string_view text, const std::function<bool(const StreamEvent&)>& take) {
         pending_.append(text);
         std::size_t start = 0;
-        for (std::size_t end; (end = pending_.find('\n', start)) != std::string::npos; start = end + 1) {
+        for (std::size_t end; (end = pending_.find('\n', start)) != std::string::npos;
+             start = end + 1) {
             std::string_view line = std::string_view(pending_).substr(start, end - start);
             if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
             if (!line.empty()) {
@@ -160,8 +163,9 @@ struct HttpClient::Impl {
             const auto left = deadline - std::chrono::steady_clock::now();
             if (left <= std::chrono::nanoseconds(0)) return Ready::timed_out;
             const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-            const timespec limit{static_cast<time_t>(std::min<std::int64_t>(seconds.count(), 1 << 30)),
-                                 static_cast<long>((left - seconds) / std::chrono::nanoseconds(1))};
+            const timespec limit{
+                static_cast<time_t>(std::min<std::int64_t>(seconds.count(), 1 << 30)),
+                static_cast<long>((left - seconds) / std::chrono::nanoseconds(1))};
             const int found = ::ppoll(waits, 2, &limit, nullptr);
             if (found < 0 && errno != EINTR) return Ready::timed_out;
             if (found > 0 && waits[0].revents != 0) return Ready::yes;
@@ -171,13 +175,17 @@ struct HttpClient::Impl {
     Error not_ready(Ready ready) const {
         if (ready == Ready::cancelled)
             return {Code::unavailable, "the request was cancelled", {}, {}};
-        return {Code::deadline_exceeded, "the server at " + text + " did not answer in time",
-                "try again; if it stays so, look at the server's log", {}};
+        return {Code::deadline_exceeded,
+                "the server at " + text + " did not answer in time",
+                "try again; if it stays so, look at the server's log",
+                {}};
     }
 
     Error no_connection(const std::string& why) const {
-        return {Code::unavailable, "no server answers at " + text + ": " + why,
-                "start one with 'muster up', or name another with --server", {}};
+        return {Code::unavailable,
+                "no server answers at " + text + ": " + why,
+                "start one with 'muster up', or name another with --server",
+                {}};
     }
 
     Status connect_one(const addrinfo& address, SteadyTime deadline) {
@@ -235,8 +243,8 @@ struct HttpClient::Impl {
             call.target.find(' ') != std::string::npos)
             return fail(Code::invalid_argument, "\"" + call.target + "\" is not a request target",
                         "percent-encode its parts");
-        std::string head = call.method + ' ' + call.target + " HTTP/1.1\r\nHost: " + url.host + ':' +
-                           url.port + "\r\nAccept: " + std::string(accept) + "\r\n";
+        std::string head = call.method + ' ' + call.target + " HTTP/1.1\r\nHost: " + url.host +
+                           ':' + url.port + "\r\nAccept: " + std::string(accept) + "\r\n";
         if (!token.empty()) head += "Authorization: Bearer " + token + "\r\n";
         if (!call.body.empty()) head += "Content-Type: " + call.content_type + "\r\n";
         if (!call.body.empty() || call.method != "GET")
@@ -264,7 +272,8 @@ struct HttpClient::Impl {
                 const Ready ready = wait(socket.get(), POLLOUT, deadline);
                 if (ready != Ready::yes) return Broken{not_ready(ready)};
             } else if (errno == EPIPE || errno == ECONNRESET) {
-                return std::nullopt; // an answer may lie there to be read (413 before the body's end)
+                return std::nullopt; // an answer may lie there to be read (413 before the body's
+                                     // end)
             } else if (errno != EINTR) {
                 return Broken{no_connection(std::strerror(errno))};
             }
@@ -297,13 +306,16 @@ struct HttpClient::Impl {
     Error unknown_outcome(const std::string& why) const {
         return {Code::unknown_outcome,
                 "the connection to " + text + " ended before the whole answer: " + why,
-                "read the state before you repeat the request", {}};
+                "read the state before you repeat the request",
+                {}};
     }
 
     /// Feeds the parser until its header (or all of it) is there.
     std::optional<Broken> read_answer(Parser& parser, SteadyTime deadline, bool header_only) {
         bool anything = buffer.size() > 0;
-        const auto complete = [&] { return header_only ? parser.is_header_done() : parser.is_done(); };
+        const auto complete = [&] {
+            return header_only ? parser.is_header_done() : parser.is_done();
+        };
         while (!complete()) {
             boost::system::error_code error;
             if (buffer.size() > 0) {
@@ -327,9 +339,11 @@ struct HttpClient::Impl {
     }
 
     Error broken_answer(const boost::system::error_code& error) const {
-        return {Code::unknown_outcome, "what answers at " + text + " does not speak HTTP as Muster does: " +
-                                           error.message(),
-                "check the server's address", {}};
+        return {Code::unknown_outcome,
+                "what answers at " + text +
+                    " does not speak HTTP as Muster does: " + error.message(),
+                "check the server's address",
+                {}};
     }
 
     std::optional<Broken> exchange(const HttpCall& call, const std::string& head, Parser& parser,
@@ -436,7 +450,8 @@ Status HttpClient::stream(const HttpCall& call,
         if (!more) result = fail(more.error());
         if (!more || !*more) break;
         if (parser->is_done()) {
-            result = fail(Code::unavailable, "the server ended the stream", "resume with the last id");
+            result =
+                fail(Code::unavailable, "the server ended the stream", "resume with the last id");
             break;
         }
         boost::system::error_code error;

@@ -17,7 +17,7 @@ struct HttpCall {
     std::string method = "GET";
     std::string target; // path and encoded query: "/v1/agents:beat?hold=1s"
     std::string body = {};
-    std::string content_type = "application/json"; // sent where there is a body
+    std::string content_type = "application/json";   // sent where there is a body
     std::map<std::string, std::string> headers = {}; // more of them
     /// From the call to the whole answer; a held poll needs its hold on top. For stream(): from the
     /// call to the answer's header, and between two arrivals after it.
@@ -40,8 +40,9 @@ class HttpClient {
     HttpClient& operator=(HttpClient&&) noexcept;
 
     /// Any status is an answer, also 4xx and 5xx (error_of() reads those). Errors: unavailable (no
-    /// connection: nothing happened), deadline_exceeded, unknown_outcome (it broke after the request
-    /// was sent). A reused connection that ends before the first byte is retried once on a new one.
+    /// connection: nothing happened), deadline_exceeded, unknown_outcome (it broke after the
+    /// request was sent). A reused connection that ends before the first byte is retried once on a
+    /// new one.
     Result<HttpResponse> request(const HttpCall& call);
 
     /// Reads server-sent events until `take` returns false (ok), the server ends the stream

@@ -1,7 +1,8 @@
 #pragma once
-// Exchange: one request's way back, shared by the Responder (any thread) and its connection (one I/O
-// thread). What a Responder does reaches the connection only as a Delivery through the I/O thread's
-// Inbox: after the hand-off the connection touches nothing that others write, but atomics below.
+// Exchange: one request's way back, shared by the Responder (any thread) and its connection (one
+// I/O thread). What a Responder does reaches the connection only as a Delivery through the I/O
+// thread's Inbox: after the hand-off the connection touches nothing that others write, but atomics
+// below.
 
 #include "io/http/server.hpp"
 

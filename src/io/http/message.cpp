@@ -32,8 +32,7 @@ Result<std::string> percent_decode(std::string_view text, bool plus_is_space) {
         } else if (c == '+' && plus_is_space) {
             c = ' ';
         }
-        if (is_control(c))
-            return fail(Code::invalid_argument, "the URL holds a control character");
+        if (is_control(c)) return fail(Code::invalid_argument, "the URL holds a control character");
         out += c;
     }
     return out;
@@ -53,8 +52,8 @@ Status decode_query(std::string_view query, HttpRequest& request) {
         const auto [place, fresh] = request.query.emplace(std::move(*key), std::move(*value));
         if (!fresh)
             return fail(Code::invalid_argument,
-                        "query parameter \"" + place->first + "\" is given twice",
-                        "give it once", place->first);
+                        "query parameter \"" + place->first + "\" is given twice", "give it once",
+                        place->first);
     }
     return ok();
 }

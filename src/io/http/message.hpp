@@ -16,14 +16,14 @@ inline constexpr std::size_t header_bytes_max = 16 * 1024;          // 431
 inline constexpr std::size_t body_bytes_max = 8 * 1024 * 1024;      // 413
 inline constexpr std::size_t response_bytes_max = 64 * 1024 * 1024; // the client refuses more
 inline constexpr std::size_t connections_max = 12'000;              // 503 and closed
-inline constexpr std::size_t streams_max = 2'000;                   // 503: watchers of event streams
-inline constexpr std::size_t stream_bytes_max = 1024 * 1024;        // unsent, per stream: then it is cut
-inline constexpr Duration idle_max = Duration::seconds(120);        // between requests: closed
-inline constexpr Duration header_read_max = Duration::seconds(10);  // first to last header byte: 408
-inline constexpr Duration body_read_max = Duration::seconds(60);    // 408
-inline constexpr Duration write_max = Duration::seconds(30);        // one response or chunk: closed
-inline constexpr Duration sweep_every = Duration::seconds(1);       // when the limits above are looked at
-inline constexpr Duration retry_after = Duration::seconds(1);       // told with every 503
+inline constexpr std::size_t streams_max = 2'000;            // 503: watchers of event streams
+inline constexpr std::size_t stream_bytes_max = 1024 * 1024; // unsent, per stream: then it is cut
+inline constexpr Duration idle_max = Duration::seconds(120); // between requests: closed
+inline constexpr Duration header_read_max = Duration::seconds(10); // first to last header byte: 408
+inline constexpr Duration body_read_max = Duration::seconds(60);   // 408
+inline constexpr Duration write_max = Duration::seconds(30);       // one response or chunk: closed
+inline constexpr Duration sweep_every = Duration::seconds(1); // when the limits above are looked at
+inline constexpr Duration retry_after = Duration::seconds(1); // told with every 503
 
 struct HttpRequest {
     std::string method;                         // "GET"
@@ -43,14 +43,15 @@ struct HttpResponse {
     int status = 200;
     std::string content_type = "application/json";
     std::string body = {};
-    std::map<std::string, std::string> headers = {}; // others; from the client with names in lower case
+    std::map<std::string, std::string> headers =
+        {}; // others; from the client with names in lower case
 };
 
 /// The standard's words for a status: "Not Found".
 std::string_view status_text(int status);
 
-/// Splits and percent-decodes "/path?a=b" into path and query of `request`. A key given twice, a bad
-/// escape, a control character or a path without a leading slash is invalid_argument.
+/// Splits and percent-decodes "/path?a=b" into path and query of `request`. A key given twice, a
+/// bad escape, a control character or a path without a leading slash is invalid_argument.
 Status decode_target(std::string_view target, HttpRequest& request);
 
 /// Percent-encodes one path segment or query value.

@@ -1,8 +1,8 @@
 // Long because: the only file that knows Asio and Beast, which cost seconds and near a gigabyte to
 // compile.
-// One io_context a thread. A connection lives on one thread: its coroutine reads a request, hands it
-// to the handler with a Responder, and sleeps on a timer until a Delivery wakes it. Time-outs are
-// looked at by one sweeper a thread: timers per operation cost a tenth of the throughput.
+// One io_context a thread. A connection lives on one thread: its coroutine reads a request, hands
+// it to the handler with a Responder, and sleeps on a timer until a Delivery wakes it. Time-outs
+// are looked at by one sweeper a thread: timers per operation cost a tenth of the throughput.
 
 #include "io/http/server.hpp"
 
@@ -35,12 +35,13 @@ using detail::Delivery;
 using detail::Exchange;
 
 constexpr auto no_throw = asio::as_tuple(asio::use_awaitable);
-constexpr std::size_t read_buffer_bytes = 2048;  // a beat fits: one recv a request
+constexpr std::size_t read_buffer_bytes = 2048;    // a beat fits: one recv a request
 constexpr std::size_t buffer_kept_max = 64 * 1024; // between requests
-constexpr std::size_t gather_max = 64;           // texts of a stream in one write
+constexpr std::size_t gather_max = 64;             // texts of a stream in one write
 constexpr std::size_t lingering_bytes_max = 32 * 1024 * 1024;
-constexpr auto lingering_max = std::chrono::seconds(2); // read on after an error answer, see linger()
-constexpr auto force_after = std::chrono::seconds(1);   // from the last answers to closed sockets
+constexpr auto lingering_max =
+    std::chrono::seconds(2);                          // read on after an error answer, see linger()
+constexpr auto force_after = std::chrono::seconds(1); // from the last answers to closed sockets
 constexpr auto accept_pause = std::chrono::milliseconds(100); // when descriptors have run out
 
 std::chrono::nanoseconds nanos(Duration duration) { return std::chrono::nanoseconds(duration.ns); }
@@ -49,21 +50,29 @@ Error stopping_error() {
     return {Code::unavailable, "the server is stopping", "try again in a moment", {}};
 }
 Error too_late_error() {
-    return {Code::unknown_outcome, "the server stopped before the outcome was known",
-            "read the state before you repeat the request", {}};
+    return {Code::unknown_outcome,
+            "the server stopped before the outcome was known",
+            "read the state before you repeat the request",
+            {}};
 }
 
 Error slow_error(const std::string& part) {
-    return {Code::deadline_exceeded, "the request's " + part + " came too slowly", "send it at once",
+    return {Code::deadline_exceeded,
+            "the request's " + part + " came too slowly",
+            "send it at once",
             {}};
 }
 Error large_error(const std::string& part, std::size_t limit) {
-    return {Code::invalid_argument, "the request's " + part + " is too large",
-            "at most " + std::to_string(limit) + " bytes", {}};
+    return {Code::invalid_argument,
+            "the request's " + part + " is too large",
+            "at most " + std::to_string(limit) + " bytes",
+            {}};
 }
 Error broken_error(const error_code& error) {
-    return {Code::invalid_argument, "this is not an HTTP/1.1 request: " + error.message(),
-            "speak plain HTTP/1.1 to this port (http://, not https://)", {}};
+    return {Code::invalid_argument,
+            "this is not an HTTP/1.1 request: " + error.message(),
+            "speak plain HTTP/1.1 to this port (http://, not https://)",
+            {}};
 }
 
 /// True for bytes that are no HTTP, false where the connection just ended.
@@ -147,9 +156,8 @@ class Connection : public detail::Receiver, public std::enable_shared_from_this<
 class IoThread {
   public:
     explicit IoThread(Shared& shared_in)
-        : shared(shared_in), inbox(std::make_shared<detail::Inbox>([this] {
-              asio::post(context, [this] { drain(); });
-          })) {}
+        : shared(shared_in), inbox(std::make_shared<detail::Inbox>(
+                                 [this] { asio::post(context, [this] { drain(); }); })) {}
 
     void start() {
         sweep_soon();
@@ -401,7 +409,8 @@ asio::awaitable<bool> Connection::serve(HttpRequest request) {
     response_.reset();
     chunks_.clear();
     streaming_ = stream_closed_ = gone_ = false;
-    exchange_ = std::make_shared<Exchange>(thread_.inbox, shared.counters, shared.options.streams_max);
+    exchange_ =
+        std::make_shared<Exchange>(thread_.inbox, shared.counters, shared.options.streams_max);
     exchange_->receiver = this;
     set_phase(Phase::held, Duration::max());
     wake_.expires_at(SteadyTime::max()); // before the hand-off
@@ -418,13 +427,13 @@ asio::awaitable<bool> Connection::serve(HttpRequest request) {
     }
     exchange_->leave(served);
     exchange_.reset();
-    co_return served && keep_alive;
+    co_return served&& keep_alive;
 }
 
 asio::awaitable<bool> Connection::write_response(const HttpResponse& response, bool keep_alive) {
     set_phase(Phase::writing, thread_.shared.options.write_max);
-    const std::string head = head_of(response, keep_alive) + "Content-Length: " +
-                             std::to_string(response.body.size()) + "\r\n\r\n";
+    const std::string head = head_of(response, keep_alive) +
+                             "Content-Length: " + std::to_string(response.body.size()) + "\r\n\r\n";
     const std::array<asio::const_buffer, 2> parts = {
         asio::buffer(head), head_only_ ? asio::const_buffer{} : asio::buffer(response.body)};
     const auto [error, sent] = co_await asio::async_write(socket_, parts, no_throw);
@@ -485,8 +494,7 @@ asio::awaitable<void> Connection::linger() {
     deadline_ = std::chrono::steady_clock::now() + lingering_max;
     std::array<char, 16 * 1024> dropped;
     for (std::size_t total = 0; total < lingering_bytes_max;) {
-        const auto [error, got] =
-            co_await socket_.async_read_some(asio::buffer(dropped), no_throw);
+        const auto [error, got] = co_await socket_.async_read_some(asio::buffer(dropped), no_throw);
         if (error) break;
         total += got;
     }
@@ -506,8 +514,10 @@ Error bind_error(const HttpServerOptions& options, const error_code& error) {
     if (error.value() == EADDRNOTAVAIL)
         return {Code::invalid_argument, options.address + " is not an address of this machine",
                 "use 127.0.0.1", "address"};
-    return {Code::internal, "cannot listen on " + options.address + ":" + port + ": " + error.message(),
-            "look at the machine's network set-up", {}};
+    return {Code::internal,
+            "cannot listen on " + options.address + ":" + port + ": " + error.message(),
+            "look at the machine's network set-up",
+            {}};
 }
 
 Result<tcp::endpoint> endpoint_of(const HttpServerOptions& options) {
@@ -518,8 +528,9 @@ Result<tcp::endpoint> endpoint_of(const HttpServerOptions& options) {
                     "use 127.0.0.1", "address");
     if (!address.is_loopback() && !options.allow_remote)
         return fail(Code::invalid_argument,
-                    options.address + " can be reached from other machines, and Muster speaks plain "
-                                      "HTTP only: tokens could be read on the way",
+                    options.address +
+                        " can be reached from other machines, and Muster speaks plain "
+                        "HTTP only: tokens could be read on the way",
                     "listen on 127.0.0.1", "address");
     return tcp::endpoint(address, options.port);
 }
@@ -575,8 +586,9 @@ struct HttpServer::Impl {
         shared.counters->connections_refused.fetch_add(1);
         HttpResponse response = error_response(
             {Code::unavailable, "too many connections are open", "try again in a moment", {}});
-        const std::string text = head_of(response, false) + "Content-Length: " +
-                                 std::to_string(response.body.size()) + "\r\n\r\n" + response.body;
+        const std::string text = head_of(response, false) +
+                                 "Content-Length: " + std::to_string(response.body.size()) +
+                                 "\r\n\r\n" + response.body;
         ::send(socket.native_handle(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     }
 
@@ -625,9 +637,8 @@ std::string HttpServer::url() const {
 
 HttpCounters HttpServer::counters() const {
     const auto& counters = *impl_->shared.counters;
-    return {counters.connections_open,    counters.connections_accepted,
-            counters.connections_refused, counters.requests,
-            counters.requests_bad,        counters.streams_open,
+    return {counters.connections_open, counters.connections_accepted, counters.connections_refused,
+            counters.requests,         counters.requests_bad,         counters.streams_open,
             counters.streams_cut};
 }
 
@@ -642,7 +653,8 @@ void HttpServer::stop(Duration grace) {
         impl_->everywhere(&IoThread::last_answers);
         if (!impl_->wait_closed(force_after)) {
             impl_->everywhere(&IoThread::shut_all);
-            impl_->wait_closed(std::chrono::hours(1)); // every operation on a closed socket ends now
+            impl_->wait_closed(
+                std::chrono::hours(1)); // every operation on a closed socket ends now
         }
     }
     for (auto& thread : impl_->threads) thread->finish();

@@ -29,7 +29,8 @@ namespace detail {
 class Exchange;
 }
 
-/// An open answer without end (server-sent events). Thread-safe handle; the last copy's end ends it.
+/// An open answer without end (server-sent events). Thread-safe handle; the last copy's end ends
+/// it.
 class HttpStream {
   public:
     HttpStream() = default;
@@ -72,7 +73,8 @@ class Responder {
 
     /// The client went away: nobody will read an answer. Seen within about sweep_every.
     bool gone() const;
-    /// Called once when the client goes away, on an I/O thread (or here, if it has). Must not block.
+    /// Called once when the client goes away, on an I/O thread (or here, if it has). Must not
+    /// block.
     void on_gone(std::function<void()> call);
     /// Nothing is lost if a stopping server answers this one itself, with 503: for long polls.
     void droppable();
@@ -89,9 +91,9 @@ struct HttpCounters {
     std::uint64_t connections_accepted = 0;
     std::uint64_t connections_refused = 0; // over connections_max
     std::uint64_t requests = 0;
-    std::uint64_t requests_bad = 0;     // not HTTP, too large, too slow
+    std::uint64_t requests_bad = 0; // not HTTP, too large, too slow
     std::uint64_t streams_open = 0;
-    std::uint64_t streams_cut = 0;      // readers that were too slow
+    std::uint64_t streams_cut = 0; // readers that were too slow
 };
 
 /// Life: start() to stop() or destruction. Thread-safe once started.
@@ -99,7 +101,8 @@ class HttpServer {
   public:
     /// Binds, listens and serves. Fails with a clear error where the port is taken, the address is
     /// not this machine's, or it is not loopback and allow_remote is not set.
-    static Result<std::unique_ptr<HttpServer>> start(HttpServerOptions options, HttpHandler handler);
+    static Result<std::unique_ptr<HttpServer>> start(HttpServerOptions options,
+                                                     HttpHandler handler);
     ~HttpServer();
     HttpServer(const HttpServer&) = delete;
     HttpServer& operator=(const HttpServer&) = delete;

@@ -1,6 +1,6 @@
 #pragma once
-// Chain: each row's hash covers the row and the hash before it, so that a changed, missing, added or
-// moved row shows. SHA-256; the chain begins with 32 zero bytes.
+// Chain: each row's hash covers the row and the hash before it, so that a changed, missing, added
+// or moved row shows. SHA-256; the chain begins with 32 zero bytes.
 
 #include "base/time.hpp"
 #include "model/ids.hpp"

@@ -2,8 +2,8 @@
 // FileJournal: the journal of an agent: JSON lines without fsync. It survives the agent, not the
 // machine; another boot id voids it. append() writes at once on the caller's thread.
 //
-//     auto opened = FileJournal<AgentRecord>::open(path, boot_id, {.durable = ..., .trouble = ...});
-//     for (auto& record : opened->records) ledger.apply(record);
+//     auto opened = FileJournal<AgentRecord>::open(path, boot_id, {.durable = ..., .trouble =
+//     ...}); for (auto& record : opened->records) ledger.apply(record);
 //     opened->journal->append(decision.facts);
 //
 // When the disk is full, records wait in order, `trouble` is told once, and retry() (by the shell's
@@ -52,8 +52,8 @@ class FileJournal final : public runtime::Journal<Record> {
             auto record = codec::from_json<Record>(text);
             if (!record)
                 return fail(Code::data_loss,
-                            "the journal " + path + " has a record that cannot be read: " +
-                                to_text(record.error()),
+                            "the journal " + path +
+                                " has a record that cannot be read: " + to_text(record.error()),
                             "it was written by another version of Muster: start that one");
             opened.records.push_back(std::move(*record));
         }

@@ -12,13 +12,14 @@ constexpr const char* what_to_do =
 
 tl::unexpected<Error> broken(const Database& database, Sequence sequence, const std::string& what) {
     return fail(Code::data_loss,
-                "journal " + database.path() + " is broken at sequence " + std::to_string(sequence) +
-                    ": " + what,
+                "journal " + database.path() + " is broken at sequence " +
+                    std::to_string(sequence) + ": " + what,
                 what_to_do);
 }
 
 Status verify_snapshots(Database& database, JournalHealth& health) {
-    auto rows = database.prepare("SELECT seq, format, ledger_hash, body FROM snapshots ORDER BY seq");
+    auto rows =
+        database.prepare("SELECT seq, format, ledger_hash, body FROM snapshots ORDER BY seq");
     if (!rows) return fail(rows.error());
     Chain chain;
     while (rows->step()) {
@@ -51,8 +52,8 @@ Result<Hash> hash_at(Database& database, Sequence sequence) {
 
 Result<Hash> walk_chain(Database& database, Sequence after, const Hash& before,
                         const TakeRow& take) {
-    auto rows = database.prepare(
-        "SELECT seq, at, tag, body, hash FROM facts WHERE seq > ? ORDER BY seq");
+    auto rows =
+        database.prepare("SELECT seq, at, tag, body, hash FROM facts WHERE seq > ? ORDER BY seq");
     if (!rows) return fail(rows.error());
     rows->bind(1, after);
     Chain chain;
@@ -97,8 +98,10 @@ Result<FactRecord> decode_fact(const ChainRow& row) {
                         std::string(row.tag) + ") cannot be read: " + to_text(record.error()),
                     "it was written by another version of Muster: start that one");
     if (record->sequence != row.sequence || record->at != row.at)
-        return fail(Code::data_loss, "the fact at sequence " + std::to_string(row.sequence) +
-                                         " says that it is another", what_to_do);
+        return fail(Code::data_loss,
+                    "the fact at sequence " + std::to_string(row.sequence) +
+                        " says that it is another",
+                    what_to_do);
     return record;
 }
 
@@ -111,15 +114,15 @@ Result<std::unique_ptr<JournalReader>> JournalReader::open(const std::string& pa
 
 Result<std::vector<FactRecord>> JournalReader::read(Sequence after, std::size_t limit) {
     const std::lock_guard lock(mutex_);
-    auto rows =
-        database_.prepare("SELECT seq, at, tag, body FROM facts WHERE seq > ? ORDER BY seq LIMIT ?");
+    auto rows = database_.prepare(
+        "SELECT seq, at, tag, body FROM facts WHERE seq > ? ORDER BY seq LIMIT ?");
     if (!rows) return fail(rows.error());
     rows->bind(1, after);
     rows->bind(2, static_cast<std::int64_t>(std::min(limit, read_limit_max)));
     std::vector<FactRecord> records;
     while (rows->step()) {
-        auto record = decode_fact({rows->integer(0), Instant{rows->integer(1)}, rows->bytes(2),
-                                   rows->bytes(3)});
+        auto record = decode_fact(
+            {rows->integer(0), Instant{rows->integer(1)}, rows->bytes(2), rows->bytes(3)});
         if (!record) return fail(record.error());
         records.push_back(std::move(*record));
     }

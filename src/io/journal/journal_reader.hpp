@@ -17,9 +17,9 @@
 
 namespace muster::io {
 
-inline constexpr std::int64_t journal_format = 1;      // the database's user_version
+inline constexpr std::int64_t journal_format = 1;         // the database's user_version
 inline constexpr std::int64_t journal_magic = 0x4d535452; // its application_id: "MSTR"
-inline constexpr std::size_t read_limit_max = 10'000;  // facts of one read()
+inline constexpr std::size_t read_limit_max = 10'000;     // facts of one read()
 
 struct JournalHealth {
     Sequence facts = 0;

@@ -96,7 +96,8 @@ Result<std::string_view> record_text(std::string_view line) {
     if (line.size() < crc_length + 1 || line[crc_length] != ' ') return wrong("has no checksum");
     std::uint32_t crc = 0;
     const auto hex = std::from_chars(line.data(), line.data() + crc_length, crc, 16);
-    if (hex.ec != std::errc{} || hex.ptr != line.data() + crc_length) return wrong("has no checksum");
+    if (hex.ec != std::errc{} || hex.ptr != line.data() + crc_length)
+        return wrong("has no checksum");
     line.remove_prefix(crc_length + 1);
     if (line.size() != length) return wrong("has another length than it says");
     if (checksum(line) != crc) return wrong("does not match its checksum");

@@ -1,6 +1,6 @@
 #pragma once
-// RecordFile: lines in a file, each with its length and checksum, behind a first line that names the
-// format and the boot of the machine. No fsync: it survives the process, not the machine.
+// RecordFile: lines in a file, each with its length and checksum, behind a first line that names
+// the format and the boot of the machine. No fsync: it survives the process, not the machine.
 //
 //     muster-journal 1 <boot id>
 //     <bytes of text> <crc32 in hex> <text>
@@ -51,8 +51,8 @@ class RecordFile {
 struct RecordFile::Opened {
     RecordFile file;
     std::vector<std::string> texts;
-    bool voided = false;          // there was a file of another boot
-    std::int64_t torn_bytes = 0;  // cut off at the end
+    bool voided = false;         // there was a file of another boot
+    std::int64_t torn_bytes = 0; // cut off at the end
 };
 
 } // namespace muster::io

@@ -1,6 +1,6 @@
 #pragma once
-// ShadowLedger: the ledger that a journal's records add up to, as the journal sees it, for replay at
-// the start and for snapshots on the journal thread. The core's own ledger is never shared.
+// ShadowLedger: the ledger that a journal's records add up to, as the journal sees it, for replay
+// at the start and for snapshots on the journal thread. The core's own ledger is never shared.
 
 #include "base/result.hpp"
 #include "codec/json.hpp"

@@ -17,27 +17,39 @@ Error error_of(sqlite3* handle, const std::string& path) {
     const std::string what = "journal " + path + ": ";
     switch (code) {
     case SQLITE_FULL:
-        return {Code::resource_exhausted, what + "the disk is full",
-                "free space on its file system; Muster goes on by itself", {}};
+        return {Code::resource_exhausted,
+                what + "the disk is full",
+                "free space on its file system; Muster goes on by itself",
+                {}};
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return {Code::unavailable, what + "another process locks it",
-                "end the program that has it open for writing", {}};
+        return {Code::unavailable,
+                what + "another process locks it",
+                "end the program that has it open for writing",
+                {}};
     case SQLITE_READONLY:
-        return {Code::failed_precondition, what + "it cannot be written: " + cause,
-                "make the folder and its files writable for this user, then start again", {}};
+        return {Code::failed_precondition,
+                what + "it cannot be written: " + cause,
+                "make the folder and its files writable for this user, then start again",
+                {}};
     case SQLITE_PERM:
     case SQLITE_AUTH:
     case SQLITE_CANTOPEN:
-        return {Code::failed_precondition, what + "it cannot be opened: " + cause,
-                "check that the folder exists and that this user may read and write it", {}};
+        return {Code::failed_precondition,
+                what + "it cannot be opened: " + cause,
+                "check that the folder exists and that this user may read and write it",
+                {}};
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-        return {Code::data_loss, what + "the file is damaged: " + cause,
-                "restore it from a copy; keep the damaged file for recovery", {}};
+        return {Code::data_loss,
+                what + "the file is damaged: " + cause,
+                "restore it from a copy; keep the damaged file for recovery",
+                {}};
     case SQLITE_IOERR:
-        return {Code::internal, what + "reading or writing failed: " + cause,
-                "check the disk and the kernel's log, then start again", {}};
+        return {Code::internal,
+                what + "reading or writing failed: " + cause,
+                "check the disk and the kernel's log, then start again",
+                {}};
     default: return {Code::internal, what + cause, {}, {}};
     }
 }
@@ -76,9 +88,9 @@ std::string_view Statement::bytes(int column) {
 }
 
 Result<Database> Database::open(const std::string& path, OpenMode mode) {
-    const int flags = SQLITE_OPEN_NOMUTEX | (mode == OpenMode::create
-                                                 ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-                                                 : SQLITE_OPEN_READONLY);
+    const int flags =
+        SQLITE_OPEN_NOMUTEX | (mode == OpenMode::create ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                                                        : SQLITE_OPEN_READONLY);
     sqlite3* handle = nullptr;
     const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
     Database database(handle, path);

@@ -10,7 +10,7 @@
 namespace muster::io {
 namespace {
 
-constexpr std::int64_t snapshot_format = 1;  // of the ledger's document (control/ledger.hpp)
+constexpr std::int64_t snapshot_format = 1;      // of the ledger's document (control/ledger.hpp)
 constexpr std::size_t batch_records_max = 4'096; // of one transaction
 
 constexpr const char* schema = R"(
@@ -83,7 +83,8 @@ Result<std::unique_ptr<SqliteJournal>> SqliteJournal::open(JournalOptions option
 }
 
 Status SqliteJournal::prepare() {
-    auto insert = database_.prepare("INSERT INTO facts(seq, at, tag, body, hash) VALUES(?,?,?,?,?)");
+    auto insert =
+        database_.prepare("INSERT INTO facts(seq, at, tag, body, hash) VALUES(?,?,?,?,?)");
     if (!insert) return fail(insert.error());
     insert_ = std::make_unique<Statement>(std::move(*insert));
     appended_ = shadow_->last_sequence();
@@ -107,8 +108,8 @@ Result<Sequence> SqliteJournal::load_snapshot() {
                         std::to_string(sequence) + " is broken: " + what,
                     "the facts themselves may be whole: check with `muster journal verify`, then "
                     "remove the snapshot with: sqlite3 " +
-                        database_.path() + " 'DELETE FROM snapshots WHERE seq=" +
-                        std::to_string(sequence) + "'");
+                        database_.path() +
+                        " 'DELETE FROM snapshots WHERE seq=" + std::to_string(sequence) + "'");
     };
     if (row->integer(1) > snapshot_format)
         return broken("it has format " + std::to_string(row->integer(1)) +
@@ -146,9 +147,8 @@ void SqliteJournal::start(JournalCallbacks callbacks) {
 
 void SqliteJournal::append(std::vector<FactRecord> records) {
     std::unique_lock lock(mutex_);
-    room_.wait(lock, [&] {
-        return queue_.size() < options_.queue_records_max || failed_ || stopping_;
-    });
+    room_.wait(lock,
+               [&] { return queue_.size() < options_.queue_records_max || failed_ || stopping_; });
     if (failed_) return; // told already; nothing of this is acknowledged
     REQUIRE(!stopping_, "nothing is appended to a journal that stops");
     for (auto& record : records) {
@@ -299,8 +299,9 @@ Status SqliteJournal::write_snapshot() {
     const Hash hash = chain_.snapshot(hash_, snapshot_format, body);
     const auto write = [&]() -> Status {
         if (auto begun = database_.run("BEGIN IMMEDIATE"); !begun) return begun;
-        auto insert = database_.prepare("INSERT OR REPLACE INTO snapshots(seq, format, ledger_hash, "
-                                        "body) VALUES(?,?,?,?)");
+        auto insert =
+            database_.prepare("INSERT OR REPLACE INTO snapshots(seq, format, ledger_hash, "
+                              "body) VALUES(?,?,?,?)");
         if (!insert) return fail(insert.error());
         insert->bind(1, sequence);
         insert->bind(2, snapshot_format);

@@ -1,18 +1,18 @@
 #pragma once
 // SqliteJournal: the control plane's journal. append() queues; a thread of its own commits all that
-// waits as one transaction (WAL, synchronous=FULL) and tells `durable`. Rows are chained by SHA-256;
-// every `snapshot_every` facts and at a clean stop a snapshot of the shadow ledger is written, the
-// newest two are kept.
+// waits as one transaction (WAL, synchronous=FULL) and tells `durable`. Rows are chained by
+// SHA-256; every `snapshot_every` facts and at a clean stop a snapshot of the shadow ledger is
+// written, the newest two are kept.
 //
 //     auto opened = open_journal<control::Ledger>({.directory = state + "/server"});
 //     ... build the core from opened->ledger ...
 //     opened->journal->start(callbacks);   append(), read() ...   opened->journal->stop();
 //
 // A full disk is waited out: `trouble` is told, nothing is lost or reordered, accepting() is false
-// until it is over. Any other failure of a write is final: `failed` is told, nothing more is written,
-// and what was not acknowledged may or may not be durable: start again and read.
-// Life: one per server, holding the lock of its directory. append() by one thread; callbacks come on
-// the journal's thread and must only post.
+// until it is over. Any other failure of a write is final: `failed` is told, nothing more is
+// written, and what was not acknowledged may or may not be durable: start again and read. Life: one
+// per server, holding the lock of its directory. append() by one thread; callbacks come on the
+// journal's thread and must only post.
 
 #include "io/journal/journal_reader.hpp"
 #include "io/journal/shadow_ledger.hpp"
@@ -35,7 +35,7 @@ namespace muster::io {
 struct JournalOptions {
     std::string directory; // takes journal.db and lock; made where it is missing
     Sequence snapshot_every = 50'000;
-    std::size_t queue_records_max = 100'000; // append() waits above
+    std::size_t queue_records_max = 100'000;     // append() waits above
     Duration retry_first = Duration::millis(50); // after a full disk; doubles up to
     Duration retry_max = Duration::seconds(2);
     Duration stop_wait_max = Duration::seconds(10); // for a disk that stays full at the stop

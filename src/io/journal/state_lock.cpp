@@ -29,8 +29,8 @@ Result<StateLock> StateLock::acquire(const std::string& path) {
     }
     const std::string pid = std::to_string(::getpid()) + "\n";
     // The pid is for the message above; the lock holds without it (on a full disk, say).
-    const bool written = ::ftruncate(fd.get(), 0) == 0 &&
-                         ::pwrite(fd.get(), pid.data(), pid.size(), 0) > 0;
+    const bool written =
+        ::ftruncate(fd.get(), 0) == 0 && ::pwrite(fd.get(), pid.data(), pid.size(), 0) > 0;
     static_cast<void>(written);
     return StateLock(std::move(fd));
 }

@@ -12,10 +12,22 @@ namespace {
 constexpr std::string_view traceback_head = "Traceback (most recent call last):";
 
 constexpr std::array<std::string_view, 17> error_marks{
-    traceback_head,     "Error:",        "ERROR",          "FATAL",
-    "Fatal ",           "Exception:",    "exception:",     "CUDA error",
-    "NCCL WARN",        "NCCL error",    "Segmentation fault", "Bus error",
-    "terminate called", "Sanitizer:",    "Assertion ",     "Out of memory",
+    traceback_head,
+    "Error:",
+    "ERROR",
+    "FATAL",
+    "Fatal ",
+    "Exception:",
+    "exception:",
+    "CUDA error",
+    "NCCL WARN",
+    "NCCL error",
+    "Segmentation fault",
+    "Bus error",
+    "terminate called",
+    "Sanitizer:",
+    "Assertion ",
+    "Out of memory",
     "core dumped",
 };
 

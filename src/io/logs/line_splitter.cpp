@@ -13,8 +13,10 @@ void LineSplitter::feed(std::string_view bytes, Instant now, const Take& take) {
             append(part, take);
         }
         if (stop == std::string_view::npos) return;
-        if (bytes[stop] == '\n') end_line(take);
-        else after_return_ = true; // a second one in a row changes nothing
+        if (bytes[stop] == '\n')
+            end_line(take);
+        else
+            after_return_ = true; // a second one in a row changes nothing
         bytes.remove_prefix(stop + 1);
     }
 }

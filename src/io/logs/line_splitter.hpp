@@ -26,13 +26,13 @@ class LineSplitter {
     void redraw(Instant now, const Take& take);
     void append(std::string_view part, const Take& take);
 
-    std::string line_;            // of the newest state
-    std::string bar_;             // state before the newest '\r', not given out yet
-    bool bar_waits_ = false;      // bar_ holds something to give out
-    bool after_return_ = false;   // the byte before was '\r': "\r\n" is one line end
-    int pieces_ = 0;              // of this line given out already
-    std::size_t dropped_ = 0;     // bytes of this line beyond its pieces
-    Instant bar_given_;           // when a state was last given out
+    std::string line_;          // of the newest state
+    std::string bar_;           // state before the newest '\r', not given out yet
+    bool bar_waits_ = false;    // bar_ holds something to give out
+    bool after_return_ = false; // the byte before was '\r': "\r\n" is one line end
+    int pieces_ = 0;            // of this line given out already
+    std::size_t dropped_ = 0;   // bytes of this line beyond its pieces
+    Instant bar_given_;         // when a state was last given out
 };
 
 } // namespace muster::io

@@ -58,7 +58,7 @@ std::vector<LogSegment> log_segments(const std::string& folder, std::int64_t ran
         const auto parsed = std::from_chars(digits, digits + offset_digits, segment.from);
         if (parsed.ec != std::errc{} || parsed.ptr != digits + offset_digits) continue;
         segment.path = folder + "/" + std::string(name);
-        struct stat info {};
+        struct stat info{};
         if (::stat(segment.path.c_str(), &info) != 0) continue; // rotated away just now
         segment.bytes = info.st_size;
         segments.push_back(std::move(segment));
@@ -73,7 +73,7 @@ LogFile::LogFile(std::string folder, std::int64_t rank) : folder_(std::move(fold
     if (const auto made = make_directories(folder_); !made) trouble_ = made.error().message;
     const auto segments = log_segments(folder_, rank_);
     open_segment(segments.empty() ? 0 : segments.back().from);
-    struct stat info {};
+    struct stat info{};
     const std::string errors = folder_ + "/" + rank_prefix(rank_) + "error.log";
     if (::stat(errors.c_str(), &info) == 0) error_bytes_ = info.st_size;
     if (const auto self = read_proc_stat(::getpid()))
@@ -82,16 +82,14 @@ LogFile::LogFile(std::string folder, std::int64_t rank) : folder_(std::move(fold
                                         std::to_string(self->start_ticks) + "\n");
 }
 
-LogFile::~LogFile() {
-    ::unlink((folder_ + "/" + rank_prefix(rank_) + "open").c_str());
-}
+LogFile::~LogFile() { ::unlink((folder_ + "/" + rank_prefix(rank_) + "open").c_str()); }
 
 bool LogFile::open_segment(std::int64_t from) {
     const std::string path = segment_path(folder_, rank_, from);
     fd_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
     from_ = from;
     bytes_ = 0;
-    struct stat info {};
+    struct stat info{};
     if (!fd_ || ::fstat(fd_.get(), &info) != 0) {
         trouble_ = errno_error(errno, "write the log", path).message;
         fd_.reset();

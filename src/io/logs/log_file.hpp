@@ -1,6 +1,6 @@
 #pragma once
-// LogFile: the files of one rank's log on one node. Named by the offset of their first byte among all
-// bytes ever written, so that a reader needs no index:
+// LogFile: the files of one rank's log on one node. Named by the offset of their first byte among
+// all bytes ever written, so that a reader needs no index:
 //
 //     rank-3.00000000000000000000.log   the head, kept
 //     rank-3.00000000000007340032.log   tail segments, the newest two are kept
@@ -8,7 +8,8 @@
 //     rank-3.open                       while a launcher writes: "PID START_TICKS"
 //
 // A full disk loses lines, which are counted and told later; it never stops the rank.
-// Life: one per rank and launcher; an earlier attempt's files are continued. Used under RankLog's lock.
+// Life: one per rank and launcher; an earlier attempt's files are continued. Used under RankLog's
+// lock.
 
 #include "base/result.hpp"
 #include "io/posix/fd.hpp"

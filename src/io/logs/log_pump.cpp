@@ -14,7 +14,7 @@ namespace muster::io {
 namespace {
 
 constexpr std::size_t read_bytes = 256 * 1024;
-constexpr std::size_t turn_bytes = 1024 * 1024;  // of one pipe before the next has its turn
+constexpr std::size_t turn_bytes = 1024 * 1024;      // of one pipe before the next has its turn
 constexpr std::size_t drain_bytes = 8 * 1024 * 1024; // a left-over process may print for ever
 constexpr int tick_ms = 1000;
 constexpr int pipe_bytes = 1024 * 1024; // lets a rank print on while the launcher is busy

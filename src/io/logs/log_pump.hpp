@@ -1,9 +1,10 @@
 #pragma once
-// LogPump: one thread that reads the output pipes of all ranks of a launcher into their RankLogs, so
-// that a rank that prints without end slows neither the launcher nor the other ranks.
+// LogPump: one thread that reads the output pipes of all ranks of a launcher into their RankLogs,
+// so that a rank that prints without end slows neither the launcher nor the other ranks.
 //
-// Life: as long as the launcher. watch() takes the read ends; drain() reads what is there now, on the
-// caller's thread, and gives the exit record; what a left-over process prints later is still read.
+// Life: as long as the launcher. watch() takes the read ends; drain() reads what is there now, on
+// the caller's thread, and gives the exit record; what a left-over process prints later is still
+// read.
 
 #include "io/logs/rank_log.hpp"
 #include "io/posix/fd.hpp"
@@ -44,7 +45,7 @@ class LogPump {
     runtime::Clock& clock_;
     UniqueFd epoll_;
     UniqueFd stop_;
-    std::mutex mutex_; // guards sources_
+    std::mutex mutex_;                               // guards sources_
     std::map<int, std::shared_ptr<Source>> sources_; // shared: a reader may hold one just removed
     std::thread thread_;
 };

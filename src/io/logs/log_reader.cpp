@@ -95,8 +95,8 @@ std::int64_t last_stamp(std::string_view text) {
     return stamp_of(text.substr(before == std::string_view::npos ? 0 : before + 1));
 }
 
-/// Where the asker stood in front of a gap that rotation left, the chunk begins with the lines of first
-/// errors from within the gap. They count for no offset.
+/// Where the asker stood in front of a gap that rotation left, the chunk begins with the lines of
+/// first errors from within the gap. They count for no offset.
 void fill_gap(LogChunk& chunk, const std::string& folder, const LogPosition& position,
               const std::vector<LogSegment>& segments) {
     if (position.from < 0 || chunk.from <= position.from || chunk.text.empty()) return;
@@ -125,7 +125,8 @@ void fill_gap(LogChunk& chunk, const std::string& folder, const LogPosition& pos
 LogChunk read_rank(const std::string& folder, const LogPosition& position, std::int64_t bytes_max) {
     LogChunk chunk;
     chunk.rank = position.rank;
-    const bool open = being_written(folder, position.rank); // before the sizes: else a last line is lost
+    const bool open =
+        being_written(folder, position.rank); // before the sizes: else a last line is lost
     const auto segments = log_segments(folder, position.rank);
     if (segments.empty()) {
         chunk.from = chunk.next = std::max<std::int64_t>(0, position.from);
@@ -150,7 +151,8 @@ LogChunk read_rank(const std::string& folder, const LogPosition& position, std::
         text.resize(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
         if (static_cast<std::int64_t>(text.size()) > room) {
             // Too little was asked for: one whole line at least, or it would never go on.
-            auto cut = text.rfind('\n', static_cast<std::size_t>(std::max<std::int64_t>(room, 1)) - 1);
+            auto cut =
+                text.rfind('\n', static_cast<std::size_t>(std::max<std::int64_t>(room, 1)) - 1);
             if (cut == std::string::npos) cut = text.find('\n');
             text.resize(chunk.text.empty() ? cut + 1 : 0);
         }
@@ -172,14 +174,16 @@ LogAnswer read_logs(const std::string& node_dir, const LogRequest& request) {
     const std::string folder = node_dir + "/logs/" + to_text(request.workload);
     std::vector<LogPosition> positions = request.positions;
     if (positions.empty())
-        for (const std::int64_t rank : known_ranks(folder)) positions.push_back({.rank = rank, .node = {}, .from = 0});
+        for (const std::int64_t rank : known_ranks(folder))
+            positions.push_back({.rank = rank, .node = {}, .from = 0});
     std::int64_t left = request.bytes_max > 0 ? std::min(request.bytes_max, log_answer_bytes_max)
                                               : log_answer_bytes_max;
     for (std::size_t i = 0; i < positions.size(); ++i) {
         // An equal share of what is left: what one rank does not need, the next may use.
         const std::int64_t share = left / static_cast<std::int64_t>(positions.size() - i);
         LogChunk chunk = read_rank(folder, positions[i], share);
-        for (int tries = 1; tries < rotated_tries && chunk.text.empty() && !chunk.end_of_log; ++tries)
+        for (int tries = 1; tries < rotated_tries && chunk.text.empty() && !chunk.end_of_log;
+             ++tries)
             chunk = read_rank(folder, positions[i], share);
         left = std::max<std::int64_t>(0, left - static_cast<std::int64_t>(chunk.text.size()));
         answer.chunks.push_back(std::move(chunk));

@@ -21,8 +21,7 @@ void keep_newest(std::string& kept, std::string_view bytes) {
 } // namespace
 
 RankLog::RankLog(RankLogOptions options) : options_(std::move(options)), tokens_(burst_bytes) {
-    if (!options_.folder.empty())
-        file_ = std::make_unique<LogFile>(options_.folder, options_.rank);
+    if (!options_.folder.empty()) file_ = std::make_unique<LogFile>(options_.folder, options_.rank);
 }
 
 void RankLog::begin(Generation generation) {
@@ -169,13 +168,15 @@ void RankLog::flush() {
     std::string lines = std::exchange(pending_, {});
     const auto count = std::count(lines.begin(), lines.end(), '\n');
     if (lost_lines_ > 0)
-        lines.insert(0, stored_line(LogStream::muster,
-                                    std::to_string(lost_lines_) + " lines lost: " +
-                                        (file_->trouble().empty() ? "the disk took none"
-                                                                  : file_->trouble()),
-                                    tokens_at_));
-    if (file_->append(lines)) lost_lines_ = 0;
-    else lost_lines_ += count;
+        lines.insert(
+            0, stored_line(LogStream::muster,
+                           std::to_string(lost_lines_) + " lines lost: " +
+                               (file_->trouble().empty() ? "the disk took none" : file_->trouble()),
+                           tokens_at_));
+    if (file_->append(lines))
+        lost_lines_ = 0;
+    else
+        lost_lines_ += count;
 }
 
 std::string RankLog::stored_line(LogStream stream, std::string_view line, Instant now) const {

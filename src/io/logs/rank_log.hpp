@@ -1,7 +1,7 @@
 #pragma once
-// RankLog: everything that one rank prints, from bytes to bounded files. Lines are stamped, made valid
-// UTF-8, rate-bounded, echoed to whoever listens, and the newest are remembered for exit records.
-// Life: one per rank and launcher, over its generations. Thread-safe.
+// RankLog: everything that one rank prints, from bytes to bounded files. Lines are stamped, made
+// valid UTF-8, rate-bounded, echoed to whoever listens, and the newest are remembered for exit
+// records. Life: one per rank and launcher, over its generations. Thread-safe.
 
 #include "io/logs/line_splitter.hpp"
 #include "io/logs/log_file.hpp"

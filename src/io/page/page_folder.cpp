@@ -41,7 +41,7 @@ UniqueFd make_locked(const std::string& folder) {
     for (int tries = 0; tries < make_tries_max; ++tries) {
         if (!make_directories(folder, 0700) || ::access(folder.c_str(), W_OK) != 0) return {};
         UniqueFd fd = open_folder(folder);
-        struct stat status {};
+        struct stat status{};
         if (fd && ::flock(fd.get(), LOCK_EX) == 0 && ::fstat(fd.get(), &status) == 0 &&
             status.st_nlink > 0)
             return fd;

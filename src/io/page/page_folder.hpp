@@ -1,7 +1,7 @@
 #pragma once
-// PageFolder: where one launcher's progress pages lie, in shared memory where it is writable. Locked
-// for the launcher's life, so that the next one on the machine can tell and remove what a killed
-// launcher left behind.
+// PageFolder: where one launcher's progress pages lie, in shared memory where it is writable.
+// Locked for the launcher's life, so that the next one on the machine can tell and remove what a
+// killed launcher left behind.
 //
 // Life: as long as the launcher; the destructor removes the folder with what Muster put there.
 

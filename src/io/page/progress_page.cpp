@@ -30,7 +30,8 @@ RankProgress to_progress(const muster_slot& slot, const SystemClock& clock) {
     progress.loss = slot.loss;
     progress.has_loss = slot.has_loss != 0;
     progress.samples = std::max<std::int64_t>(slot.samples, 0);
-    if (slot.first_step_at_ns > 0) progress.first_step_at = clock.from_boottime(slot.first_step_at_ns);
+    if (slot.first_step_at_ns > 0)
+        progress.first_step_at = clock.from_boottime(slot.first_step_at_ns);
     if (slot.step_at_ns > 0) progress.step_at = clock.from_boottime(slot.step_at_ns);
     // The page is outside input: counts are bounded before they index.
     const auto phases = std::clamp<std::int32_t>(slot.phase_count, 0, MUSTER_PHASES_MAX);
@@ -39,8 +40,8 @@ RankProgress to_progress(const muster_slot& slot, const SystemClock& clock) {
         Duration total{std::max<std::int64_t>(phase.total_ns, 0)};
         if (i == slot.phase) {
             progress.phase = name_of(phase.name);
-            total += Duration{std::max<std::int64_t>(
-                SystemClock::boottime_ns() - slot.phase_began_ns, 0)};
+            total += Duration{
+                std::max<std::int64_t>(SystemClock::boottime_ns() - slot.phase_began_ns, 0)};
         }
         progress.phases[name_of(phase.name)] += total;
     }
@@ -62,7 +63,8 @@ Result<ProgressPage> ProgressPage::create(const std::string& path, Generation ge
         ::unlink(path.c_str());
         return fail(errno_error(error, "make the progress page", path));
     }
-    void* at = ::mmap(nullptr, sizeof(muster_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    void* at =
+        ::mmap(nullptr, sizeof(muster_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
     if (at == MAP_FAILED) return fail(errno_error(errno, "map the progress page", path));
     ProgressPage made;
     made.path_ = path;

@@ -1,6 +1,6 @@
 #pragma once
-// ProgressPage: the launcher's side of one rank's progress page. Made before the rank starts, for one
-// generation; an older generation's process has another file mapped and cannot write here.
+// ProgressPage: the launcher's side of one rank's progress page. Made before the rank starts, for
+// one generation; an older generation's process has another file mapped and cannot write here.
 //
 // Life: until the rank's generation ends; the file goes with it. Used by one thread.
 

@@ -1,6 +1,6 @@
 #pragma once
-// SystemClock: the one non-decreasing Instant of a process. Anchored once to max(wall, `not_before`),
-// then carried by CLOCK_BOOTTIME, so that a jump of the wall clock never shows.
+// SystemClock: the one non-decreasing Instant of a process. Anchored once to max(wall,
+// `not_before`), then carried by CLOCK_BOOTTIME, so that a jump of the wall clock never shows.
 // Life: one per process. Thread-safe (immutable after construction).
 
 #include "runtime/ports.hpp"

@@ -97,11 +97,11 @@ Status make_directories(const std::string& path, unsigned mode) {
         if (::mkdir(part.c_str(), static_cast<mode_t>(mode)) == 0 || errno == EEXIST) continue;
         // A read-only or foreign parent answers with another error although the folder is there.
         const int error = errno;
-        struct stat info {};
+        struct stat info{};
         if (::stat(part.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) continue;
         return fail(errno_error(error, "make the folder", part));
     }
-    struct stat info {};
+    struct stat info{};
     if (::stat(path.c_str(), &info) != 0) return fail(errno_error(errno, "open the folder", path));
     if (!S_ISDIR(info.st_mode)) return fail(errno_error(ENOTDIR, "use as a folder", path));
     return ok();

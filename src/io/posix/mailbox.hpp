@@ -1,8 +1,8 @@
 #pragma once
-// BoundedMailbox: messages from many threads to one, taken in batches. Outside messages are bounded;
-// internal ones (acknowledgements, cancellations) always get in: each answers one that was let in.
-// Life: longer than the threads that use it. The bound holds for what waits, and a batch that was
-// taken counts no more: at most twice the bound is on its way.
+// BoundedMailbox: messages from many threads to one, taken in batches. Outside messages are
+// bounded; internal ones (acknowledgements, cancellations) always get in: each answers one that was
+// let in. Life: longer than the threads that use it. The bound holds for what waits, and a batch
+// that was taken counts no more: at most twice the bound is on its way.
 
 #include "base/time.hpp"
 

@@ -28,10 +28,14 @@ Result<GroupAddress> read_group_file(const std::string& attempt_dir) {
     std::getline(lines, backend);
     std::getline(lines, address.path);
     std::getline(lines, address.mark);
-    if (backend == "v2") address.backend = GroupBackend::v2;
-    else if (backend == "v1") address.backend = GroupBackend::v1;
-    else if (backend == "session") address.backend = GroupBackend::session;
-    else return fail(Code::data_loss, path + " names no known kind of group");
+    if (backend == "v2")
+        address.backend = GroupBackend::v2;
+    else if (backend == "v1")
+        address.backend = GroupBackend::v1;
+    else if (backend == "session")
+        address.backend = GroupBackend::session;
+    else
+        return fail(Code::data_loss, path + " names no known kind of group");
     // An empty mark or a path that is not one of ours could match processes of others.
     const bool needs_path = address.backend != GroupBackend::session;
     const bool ours = address.path.find(std::string("/") + group_prefix) != std::string::npos;

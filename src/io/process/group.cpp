@@ -17,7 +17,8 @@ constexpr int create_tries = 5; // a sweep may take a folder between mkdir and l
 
 bool good_name(std::string_view name) {
     if (name.empty() || name.size() > 200 || name.front() == '.') return false;
-    return name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") ==
+    return name.find_first_not_of(
+               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") ==
            std::string_view::npos;
 }
 
@@ -116,8 +117,10 @@ Result<ProcessGroups> probe_groups(std::string_view forced) {
         Status works = ok();
         if (backend != GroupBackend::session) {
             auto base = own_cgroup_folder(backend == GroupBackend::v1 ? "freezer" : "");
-            if (base) groups.base_ = *base;
-            else works = fail(base.error());
+            if (base)
+                groups.base_ = *base;
+            else
+                works = fail(base.error());
         }
         if (works) {
             auto group = groups.create(probe_name());

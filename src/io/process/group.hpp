@@ -4,7 +4,8 @@
 // outside it. Groups nest: ending one ends those inside it.
 //
 // Life: made by ProcessGroups::create or found again by open_group from its address, which outlives
-// the process that made it. Thread-safe: it holds no state but its address and, with its maker, a lock.
+// the process that made it. Thread-safe: it holds no state but its address and, with its maker, a
+// lock.
 
 #include "base/result.hpp"
 #include "base/time.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-// The three backends, inside io/process only. Each has a form of ProcessGroup; the cgroup ones share
-// how folders are made and walked.
+// The three backends, inside io/process only. Each has a form of ProcessGroup; the cgroup ones
+// share how folders are made and walked.
 
 #include "io/process/group.hpp"
 

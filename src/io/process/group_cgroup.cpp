@@ -41,7 +41,7 @@ std::string mount_point(const std::string& controller) {
 }
 
 bool is_folder(const std::string& path) {
-    struct stat info {};
+    struct stat info{};
     return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
@@ -139,8 +139,8 @@ Result<UniqueFd> lock_cgroup(const std::string& path) {
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
         return fail(errno_error(errno, "lock the cgroup", path));
     // It may have been removed, and made anew, between the two calls.
-    struct stat locked {};
-    struct stat there {};
+    struct stat locked{};
+    struct stat there{};
     if (::fstat(fd.get(), &locked) != 0 || ::stat(path.c_str(), &there) != 0 ||
         locked.st_ino != there.st_ino)
         return fail(Code::unavailable, "the cgroup " + path + " was removed meanwhile");

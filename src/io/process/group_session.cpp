@@ -1,7 +1,7 @@
-// No cgroup: members are found by what they cannot easily shed. The environment mark survives setsid
-// and re-parenting; sessions and descent survive a cleaned environment. What drops all three (a
-// cleaned environment, a session of its own, and a dead parent) is found where this process is the
-// sub-reaper, since it becomes our child; a later clear from another process cannot see it.
+// No cgroup: members are found by what they cannot easily shed. The environment mark survives
+// setsid and re-parenting; sessions and descent survive a cleaned environment. What drops all three
+// (a cleaned environment, a session of its own, and a dead parent) is found where this process is
+// the sub-reaper, since it becomes our child; a later clear from another process cannot see it.
 
 #include "io/process/group_backends.hpp"
 #include "io/process/proc.hpp"

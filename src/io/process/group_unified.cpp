@@ -29,7 +29,8 @@ void UnifiedGroup::signal_all(int signal) const {
 
 std::vector<LeftoverProcess> UnifiedGroup::kill_and_verify(Duration limit) const {
     const Deadline deadline(limit);
-    const UniqueFd events(::open((address().path + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
+    const UniqueFd events(
+        ::open((address().path + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
     if (!events && errno == ENOENT) return {}; // never made, or removed: nothing can be inside
     while (populated(events.get())) {
         // The kernel kills the whole subtree, forks in flight included.
@@ -46,8 +47,7 @@ Status UnifiedGroup::remove() const { return remove_cgroup(address().path); }
 
 Result<ProcessGroup::Entry> UnifiedGroup::entry() const {
     Entry entry;
-    entry.clone_into =
-        UniqueFd(::open(address().path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    entry.clone_into = UniqueFd(::open(address().path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!entry.clone_into) return fail(errno_error(errno, "open the cgroup", address().path));
     return entry;
 }

@@ -35,7 +35,8 @@ std::optional<ProcStat> read_proc_stat(pid_t pid) {
     // "pid (comm) state ppid pgrp session ..."; comm may hold spaces and parentheses.
     const auto open = text->find('(');
     const auto close = text->rfind(')');
-    if (open == std::string::npos || close == std::string::npos || close < open) return std::nullopt;
+    if (open == std::string::npos || close == std::string::npos || close < open)
+        return std::nullopt;
     ProcStat stat;
     stat.pid = pid;
     stat.name = text->substr(open + 1, close - open - 1);

@@ -52,7 +52,7 @@ struct ChildPlan {
 }
 
 void reset_signals() {
-    struct sigaction usual {};
+    struct sigaction usual{};
     usual.sa_handler = SIG_DFL;
     for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &usual, nullptr);
     sigset_t none;
@@ -134,7 +134,7 @@ Error explain_execute(const SpawnSpec& spec, const std::string& program, int err
     const std::string& name = spec.argv[0];
     const std::string path =
         program.starts_with('/') ? program : spec.cwd + "/" + program; // as the child saw it
-    struct stat info {};
+    struct stat info{};
     const bool there = ::stat(path.c_str(), &info) == 0;
     const std::string head = "cannot execute " + name + ": ";
     if (error == ENOENT && there) {
@@ -159,7 +159,8 @@ Error explain_execute(const SpawnSpec& spec, const std::string& program, int err
                 "make it executable (chmod +x), or put its interpreter before it", "command"};
     if (error == ENOEXEC)
         return {Code::invalid_argument,
-                head + "it is neither a program for this machine nor a script with a first line (#!)",
+                head +
+                    "it is neither a program for this machine nor a script with a first line (#!)",
                 "put the interpreter before it: python3 " + name, "command"};
     if (error == E2BIG)
         return {Code::invalid_argument, head + "arguments and environment are too long",
@@ -171,7 +172,8 @@ Error explain_execute(const SpawnSpec& spec, const std::string& program, int err
 
 Error explain_failure(const SpawnSpec& spec, const ChildPlan& plan, const ChildFailure& failure) {
     switch (failure.stage) {
-    case Stage::group: return errno_error(failure.error, "enter the group", spec.group->address().path);
+    case Stage::group:
+        return errno_error(failure.error, "enter the group", spec.group->address().path);
     case Stage::session: return errno_error(failure.error, "open a session for", spec.argv[0]);
     case Stage::output: return errno_error(failure.error, "set up the output of", spec.argv[0]);
     case Stage::folder: {

@@ -40,12 +40,8 @@ int nvmlShutdown() {
     --open_count;
     return 0;
 }
-int fake_nvml_open_count() {
-    return open_count;
-}
-const char* nvmlErrorString(int) {
-    return "the fake was told to fail";
-}
+int fake_nvml_open_count() { return open_count; }
+const char* nvmlErrorString(int) { return "the fake was told to fail"; }
 int nvmlDeviceGetCount_v2(unsigned* count) {
     if (fails("count")) return unknown_error;
     *count = device_count();

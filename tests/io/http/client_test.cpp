@@ -56,9 +56,9 @@ class ScriptedServer {
 };
 
 TEST(HttpClient, RefusesBadUrls) {
-    for (const char* bad : {"", "127.0.0.1:7070", "https://x", "http://", "http://:80", "http://a:0",
-                            "http://a:99999", "http://a:b", "http://a/path", "http://u@h", "ftp://a",
-                            "http://[::1", "http://a b"}) {
+    for (const char* bad : {"", "127.0.0.1:7070", "https://x", "http://", "http://:80",
+                            "http://a:0", "http://a:99999", "http://a:b", "http://a/path",
+                            "http://u@h", "ftp://a", "http://[::1", "http://a b"}) {
         const auto client = HttpClient::make(bad);
         ASSERT_FALSE(client) << bad;
         EXPECT_EQ(client.error().code, Code::invalid_argument);
@@ -129,9 +129,8 @@ TEST(HttpClient, ReadsAnAnswerThatEndsWithTheConnection) {
 
 TEST(HttpClient, KeepsItsDeadline) {
     Responder held;
-    auto server = HttpServer::start({}, [&](HttpRequest, Responder responder) {
-        held = std::move(responder);
-    });
+    auto server = HttpServer::start(
+        {}, [&](HttpRequest, Responder responder) { held = std::move(responder); });
     auto client = HttpClient::make((*server)->url());
     const auto late = client->request({.target = "/", .deadline = Duration::millis(20)});
     ASSERT_FALSE(late);
@@ -174,8 +173,9 @@ TEST(HttpClient, SendsItsToken) {
 }
 
 TEST(HttpClient, ReadsEventsInPieces) {
-    const std::string events = ": hello\n\nid: 1\nevent: fact\ndata: a\ndata: b\n\nid: 2\r\ndata:c\r\n\r\n"
-                               "retry: 5\n\ndata: no id\n\n";
+    const std::string events =
+        ": hello\n\nid: 1\nevent: fact\ndata: a\ndata: b\n\nid: 2\r\ndata:c\r\n\r\n"
+        "retry: 5\n\ndata: no id\n\n";
     auto server = HttpServer::start({}, [&](HttpRequest, Responder responder) {
         auto stream = responder.stream();
         for (const char c : events) stream->write(std::string(1, c));

@@ -38,8 +38,8 @@ TEST(ErrorBody, SaysEverythingAndComesBack) {
     const Error error{Code::invalid_argument, "a \"bad\"\nline", "write\tbetter \\", "roles[0]"};
     const auto response = error_response(error);
     EXPECT_EQ(response.status, 400);
-    for (const char* part : {"\"code\":\"invalid_argument\"", "\"field\":\"roles[0]\"",
-                             "\"retryable\":false"})
+    for (const char* part :
+         {"\"code\":\"invalid_argument\"", "\"field\":\"roles[0]\"", "\"retryable\":false"})
         EXPECT_NE(response.body.find(part), std::string::npos) << response.body;
     EXPECT_EQ(error_of(response), error);
 }
@@ -59,8 +59,8 @@ TEST(ErrorBody, ReadsAnswersThatAreNotOurs) {
 TEST(ErrorResponse, TellsWhenToComeBack) {
     EXPECT_EQ(error_response({Code::unavailable, "x", {}, {}}).headers.count("Retry-After"), 1u);
     EXPECT_EQ(error_response({Code::not_found, "x", {}, {}}).headers.count("Retry-After"), 0u);
-    EXPECT_EQ(error_response({Code::unauthenticated, "x", {}, {}}).headers.count("WWW-Authenticate"),
-              1u);
+    EXPECT_EQ(
+        error_response({Code::unauthenticated, "x", {}, {}}).headers.count("WWW-Authenticate"), 1u);
 }
 
 } // namespace

@@ -30,7 +30,8 @@ TEST(HttpServer, AnswersOnOneConnectionAgainAndAgain) {
     auto server = serve(echo);
     auto client = HttpClient::make(server->url());
     for (int i = 0; i < 100; ++i) {
-        const auto answer = client->request({.method = "POST", .target = "/a?b=c", .body = "12345"});
+        const auto answer =
+            client->request({.method = "POST", .target = "/a?b=c", .body = "12345"});
         ASSERT_TRUE(answer) << answer.error().message;
         EXPECT_EQ(answer->body, "POST /a 5");
     }
@@ -55,7 +56,8 @@ TEST(HttpServer, KeepsPipelinedRequestsInOrder) {
 
 TEST(HttpServer, AnswersFromAnotherThreadLater) {
     std::promise<Responder> asked;
-    auto server = serve([&](HttpRequest, Responder responder) { asked.set_value(std::move(responder)); });
+    auto server =
+        serve([&](HttpRequest, Responder responder) { asked.set_value(std::move(responder)); });
     std::thread other([&] {
         Responder responder = asked.get_future().get();
         responder.answer(HttpResponse{.body = "late"});
@@ -74,14 +76,15 @@ TEST(HttpServer, DroppedResponderIsAnInternalError) {
 
 TEST(HttpServer, RefusesWhatIsNotHttp) {
     auto server = serve(echo);
-    for (const char* bad : {"\x16\x03\x01\x02\x01\x01\xfc\x03\x03 tls hello\r\n\r\n", "GET\r\n\r\n",
-                            "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n",
-                            "GET /%zz HTTP/1.1\r\n\r\n", "GET nopath HTTP/1.1\r\n\r\n",
-                            "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-                            "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-                            "POST / HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n"
-                            "0\r\n\r\n",
-                            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
+    for (const char* bad :
+         {"\x16\x03\x01\x02\x01\x01\xfc\x03\x03 tls hello\r\n\r\n", "GET\r\n\r\n",
+          "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+          "GET /%zz HTTP/1.1\r\n\r\n", "GET nopath HTTP/1.1\r\n\r\n",
+          "POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+          "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+          "POST / HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n"
+          "0\r\n\r\n",
+          "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
         RawSocket socket(server->port());
         socket.send(bad);
         EXPECT_EQ(socket.read_to_end().substr(0, 12), "HTTP/1.1 400") << bad;
@@ -104,8 +107,8 @@ TEST(HttpServer, BoundsTheHeader) {
 TEST(HttpServer, BoundsTheBody) {
     auto server = serve(echo);
     auto client = HttpClient::make(server->url());
-    const auto whole =
-        client->request({.method = "POST", .target = "/", .body = std::string(body_bytes_max, 'x')});
+    const auto whole = client->request(
+        {.method = "POST", .target = "/", .body = std::string(body_bytes_max, 'x')});
     EXPECT_EQ(whole->body, "POST / " + std::to_string(body_bytes_max));
     RawSocket announced(server->port());
     announced.send("POST / HTTP/1.1\r\nContent-Length: 999999999999\r\n\r\n");

@@ -124,7 +124,8 @@ TEST(HttpStreams, FlowUntilClosed) {
     auto server = HttpServer::start({}, [](HttpRequest, Responder responder) {
         auto stream = responder.stream();
         for (int i = 0; i < 300; ++i)
-            stream->write("id: " + std::to_string(i) + "\ndata: {\"n\":" + std::to_string(i) + "}\n\n");
+            stream->write("id: " + std::to_string(i) + "\ndata: {\"n\":" + std::to_string(i) +
+                          "}\n\n");
     });
     auto client = HttpClient::make((*server)->url());
     int seen = 0;

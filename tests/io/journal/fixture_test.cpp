@@ -43,8 +43,9 @@ TEST(Fixture, JournalOfFormat1DecodesAndReplays) {
     ASSERT_TRUE(job.attempts[0].cause);
     EXPECT_EQ(job.attempts[0].cause->exit_code, 137);
     // A snapshot of this ledger reads back as it is.
-    EXPECT_EQ(codec::from_json<control::Ledger>(codec::to_json(ledger, codec::Style::exact)).value(),
-              ledger);
+    EXPECT_EQ(
+        codec::from_json<control::Ledger>(codec::to_json(ledger, codec::Style::exact)).value(),
+        ledger);
 }
 
 } // namespace

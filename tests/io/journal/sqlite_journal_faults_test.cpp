@@ -14,9 +14,7 @@ namespace {
 /// A small file system that can be filled and made read-only; needs root.
 class SmallDisk {
   public:
-    SmallDisk() {
-        mounted_ = ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=1m") == 0;
-    }
+    SmallDisk() { mounted_ = ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=1m") == 0; }
     ~SmallDisk() {
         if (mounted_) ::umount2(folder_.path().c_str(), MNT_DETACH);
     }
@@ -39,7 +37,7 @@ class SmallDisk {
     bool mounted_ = false;
 };
 
-#define NEEDS_MOUNT(disk)                                                                          \
+#define NEEDS_MOUNT(disk) \
     if (!(disk).mounted()) GTEST_SKIP() << "needs root to mount a small file system"
 
 TEST(SqliteJournalFaults, AFullDiskIsWaitedOut) {
@@ -138,8 +136,7 @@ TEST(FileJournalFaults, AFullDiskKeepsTheOrder) {
     Sequence durable = 0;
     int troubles = 0;
     auto opened = FileJournal<FactRecord>::open(
-        path, "boot",
-        {[&](Sequence s) { durable = s; }, [&](const Error&) { ++troubles; }, {}});
+        path, "boot", {[&](Sequence s) { durable = s; }, [&](const Error&) { ++troubles; }, {}});
     ASSERT_TRUE(opened) << to_text(opened.error());
     opened->journal->append(facts_between(1, 5));
     EXPECT_EQ(durable, 5);

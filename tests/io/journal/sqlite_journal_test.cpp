@@ -115,7 +115,8 @@ TEST(SqliteJournal, EveryColumnIsCovered) {
         fill(folder.path(), 30);
         tamper(folder.path(), "UPDATE facts SET " + change + " WHERE seq = 17");
         const std::string error = open_error(folder.path());
-        EXPECT_NE(error.find("broken at sequence 17"), std::string::npos) << change << ": " << error;
+        EXPECT_NE(error.find("broken at sequence 17"), std::string::npos)
+            << change << ": " << error;
         EXPECT_NE(error.find("restore the journal"), std::string::npos) << error;
         auto reader = JournalReader::open(folder.path() + "/journal.db");
         ASSERT_TRUE(reader);
@@ -127,15 +128,18 @@ TEST(SqliteJournal, MissingMovedAndAddedRowsShow) {
     const TemporaryFolder gap, swapped, tail, added;
     for (const auto* folder : {&gap, &swapped, &tail, &added}) fill(folder->path(), 30);
     tamper(gap.path(), "DELETE FROM facts WHERE seq BETWEEN 5 AND 8");
-    EXPECT_NE(open_error(gap.path()).find("sequence 5: facts up to 8 are missing"), std::string::npos)
+    EXPECT_NE(open_error(gap.path()).find("sequence 5: facts up to 8 are missing"),
+              std::string::npos)
         << open_error(gap.path());
-    tamper(swapped.path(), "UPDATE facts SET seq = -9 WHERE seq = 9; UPDATE facts SET seq = 9 WHERE "
-                           "seq = 10; UPDATE facts SET seq = 10 WHERE seq = -9");
+    tamper(swapped.path(),
+           "UPDATE facts SET seq = -9 WHERE seq = 9; UPDATE facts SET seq = 9 WHERE "
+           "seq = 10; UPDATE facts SET seq = 10 WHERE seq = -9");
     EXPECT_NE(open_error(swapped.path()).find("broken at sequence 9"), std::string::npos);
     tamper(tail.path(), "DELETE FROM facts WHERE seq > 20");
     EXPECT_NE(open_error(tail.path()).find("broken at sequence 30"), std::string::npos)
         << open_error(tail.path());
-    tamper(added.path(), "INSERT INTO facts SELECT 31, at, tag, body, hash FROM facts WHERE seq = 30");
+    tamper(added.path(),
+           "INSERT INTO facts SELECT 31, at, tag, body, hash FROM facts WHERE seq = 30");
     EXPECT_NE(open_error(added.path()).find("broken at sequence 31"), std::string::npos);
 }
 

@@ -14,7 +14,8 @@ namespace muster::io {
 class TemporaryFolder {
   public:
     TemporaryFolder() {
-        std::string name = (std::filesystem::temp_directory_path() / "muster-journal-XXXXXX").string();
+        std::string name =
+            (std::filesystem::temp_directory_path() / "muster-journal-XXXXXX").string();
         path_ = ::mkdtemp(name.data());
     }
     ~TemporaryFolder() {
@@ -56,7 +57,12 @@ inline std::vector<FactRecord> facts_between(Sequence first, Sequence last) {
 class Hearing {
   public:
     JournalCallbacks callbacks() {
-        return {[this](Sequence s) { hear([&] { orderly_ = orderly_ && s > durable_; durable_ = s; }); },
+        return {[this](Sequence s) {
+                    hear([&] {
+                        orderly_ = orderly_ && s > durable_;
+                        durable_ = s;
+                    });
+                },
                 [this](const Error& e) { hear([&] { trouble_ = e.message; }); },
                 [this] { hear([&] { relieved_ = true; }); },
                 [this](const Error& e) { hear([&] { failure_ = to_text(e); }); }};

@@ -41,10 +41,12 @@ class LogFiles : public testing::Test {
         return read_logs(node_dir_, {7, workload_, std::move(positions), bytes_max});
     }
     /// Everything there is of a rank, by as many requests as it takes.
-    std::string read_all(std::int64_t rank, std::int64_t from = 0, std::int64_t bytes_max = 0) const {
+    std::string read_all(std::int64_t rank, std::int64_t from = 0,
+                         std::int64_t bytes_max = 0) const {
         std::string text;
         for (;;) {
-            const auto chunk = read({LogPosition{.rank = rank, .node = {}, .from = from}}, bytes_max).chunks.at(0);
+            const auto chunk =
+                read({LogPosition{.rank = rank, .node = {}, .from = from}}, bytes_max).chunks.at(0);
             // More only where a gap was filled with kept errors.
             EXPECT_LE(chunk.next - chunk.from, static_cast<std::int64_t>(chunk.text.size()));
             if (chunk.text.empty()) return text;
@@ -96,14 +98,16 @@ TEST_F(LogFiles, ContinuesTheFilesOfAnEarlierAttempt) {
 
 TEST_F(LogFiles, ServesFromBeforeTheEndInWholeLines) {
     auto rank = log(0);
-    for (int i = 0; i < 100; ++i) rank->feed(LogStream::out, "line " + std::to_string(i) + "\n", start);
+    for (int i = 0; i < 100; ++i)
+        rank->feed(LogStream::out, "line " + std::to_string(i) + "\n", start);
     const auto all = read_all(0);
     const auto chunk = read({LogPosition{.rank = 0, .node = {}, .from = -100}}).chunks.at(0);
     EXPECT_LE(chunk.text.size(), 100U);
     EXPECT_TRUE(chunk.text.starts_with(std::to_string(start.ns))) << "a line from its begin";
     EXPECT_TRUE(all.ends_with(chunk.text));
     EXPECT_EQ(read({LogPosition{.rank = 0, .node = {}, .from = -1'000'000}}).chunks.at(0).from, 0);
-    EXPECT_EQ(read({LogPosition{.rank = 0, .node = {}, .from = 1'000'000'000}}).chunks.at(0).from, static_cast<std::int64_t>(all.size()));
+    EXPECT_EQ(read({LogPosition{.rank = 0, .node = {}, .from = 1'000'000'000}}).chunks.at(0).from,
+              static_cast<std::int64_t>(all.size()));
     // A request too small for one line still goes on.
     EXPECT_EQ(read_all(0, 0, 1), all);
     EXPECT_EQ(read_all(0, 0, 333), all);
@@ -136,7 +140,9 @@ TEST_F(LogFiles, TheFirstErrorOutlivesTheRotation) {
     auto rank = log(0);
     Instant now = start;
     for (int i = 0; i < 2000; ++i) rank->feed(LogStream::out, std::string(1000, 'a') + "\n", now);
-    rank->feed(LogStream::err, "before it\nTraceback (most recent call last):\n  File x\nValueError: root cause\n", now);
+    rank->feed(LogStream::err,
+               "before it\nTraceback (most recent call last):\n  File x\nValueError: root cause\n",
+               now);
     for (int i = 0; i < 1'700; ++i) {
         now = now + Duration::millis(8);
         rank->feed(LogStream::out, std::string(8000, 'b') + "\n", now);
@@ -162,12 +168,12 @@ TEST_F(LogFiles, AFloodIsDroppedCountedAndItsEndIsKept) {
     auto rank = log(0);
     const std::string piece = [] {
         std::string text;
-        while (text.size() < 256 * 1024) text += "flooding line of a rank " + std::string(2000, '-') + "\n";
+        while (text.size() < 256 * 1024)
+            text += "flooding line of a rank " + std::string(2000, '-') + "\n";
         return text;
     }();
     // 200 MB within one second.
-    for (int i = 0; i < 800; ++i)
-        rank->feed(LogStream::out, piece, start + Duration::millis(i));
+    for (int i = 0; i < 800; ++i) rank->feed(LogStream::out, piece, start + Duration::millis(i));
     rank->feed(LogStream::err, "Traceback (most recent call last):\n  File x\nOSError: the end\n",
                start + Duration::millis(800));
     const auto end = rank->end(start + Duration::millis(801));

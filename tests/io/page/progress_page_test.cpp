@@ -1,9 +1,9 @@
 // The page between a rank (libmuster) and its launcher: each writer here is a process of its own,
 // since a process opens one page in its life.
 
+#include "base/id.hpp"
 #include "io/page/page_folder.hpp"
 #include "io/page/progress_page.hpp"
-#include "base/id.hpp"
 #include "io/posix/files.hpp"
 #include "muster.h"
 
@@ -56,16 +56,17 @@ TEST_F(Page, TellsNothingUntilTheRankDoes) {
 TEST_F(Page, CarriesStepsLossSamplesMetricsAndPhases) {
     const Instant before = clock_.now();
     EXPECT_EQ(as_rank([] {
-        muster_open();
-        muster_progress(10, 100, 32, 2.5, 1);
-        muster_phase_begin("checkpoint");
-        muster_phase_begin("upload");
-        muster_phase_end();
-        muster_phase_end();
-        muster_metric("lr", 0.125);
-        muster_metric("lr", 0.25);
-        return muster_progress(11, 0, 32, 0, 0);
-    }), 0);
+                  muster_open();
+                  muster_progress(10, 100, 32, 2.5, 1);
+                  muster_phase_begin("checkpoint");
+                  muster_phase_begin("upload");
+                  muster_phase_end();
+                  muster_phase_end();
+                  muster_metric("lr", 0.125);
+                  muster_metric("lr", 0.25);
+                  return muster_progress(11, 0, 32, 0, 0);
+              }),
+              0);
     const auto progress = page_->read(3, clock_);
     ASSERT_TRUE(progress.has_value());
     EXPECT_EQ(progress->local_rank, 3);
@@ -100,30 +101,33 @@ TEST_F(Page, AStaleGenerationCannotWrite) {
 
 TEST_F(Page, AForkedChildOfTheRankReportsNothing) {
     EXPECT_EQ(as_rank([] {
-        muster_open();
-        muster_progress(1, 0, 0, 0, 0);
-        if (::fork() == 0) {
-            muster_progress(999, 0, 0, 0, 0);
-            ::_exit(0);
-        }
-        ::wait(nullptr);
-        return 0;
-    }), 0);
+                  muster_open();
+                  muster_progress(1, 0, 0, 0, 0);
+                  if (::fork() == 0) {
+                      muster_progress(999, 0, 0, 0, 0);
+                      ::_exit(0);
+                  }
+                  ::wait(nullptr);
+                  return 0;
+              }),
+              0);
     EXPECT_EQ(page_->read(0, clock_)->step, 1);
 }
 
 TEST_F(Page, TooManyNamesAreRefusedAndTheRestStands) {
     EXPECT_EQ(as_rank([] {
-        muster_open();
-        for (int i = 0; i < MUSTER_METRICS_MAX; ++i)
-            if (muster_metric(("m" + std::to_string(i)).c_str(), i) != MUSTER_OK) return 1;
-        if (muster_metric("one more", 1) != MUSTER_FULL) return 2;
-        for (int i = 0; i < 2 * MUSTER_PHASES_MAX; ++i) {
-            muster_phase_begin(("p" + std::to_string(i)).c_str());
-            muster_phase_end();
-        }
-        return muster_progress(5, 0, 0, NAN, 1);
-    }), 0);
+                  muster_open();
+                  for (int i = 0; i < MUSTER_METRICS_MAX; ++i)
+                      if (muster_metric(("m" + std::to_string(i)).c_str(), i) != MUSTER_OK)
+                          return 1;
+                  if (muster_metric("one more", 1) != MUSTER_FULL) return 2;
+                  for (int i = 0; i < 2 * MUSTER_PHASES_MAX; ++i) {
+                      muster_phase_begin(("p" + std::to_string(i)).c_str());
+                      muster_phase_end();
+                  }
+                  return muster_progress(5, 0, 0, NAN, 1);
+              }),
+              0);
     const auto progress = page_->read(0, clock_);
     ASSERT_TRUE(progress.has_value());
     EXPECT_EQ(progress->metrics.size(), static_cast<std::size_t>(MUSTER_METRICS_MAX));
@@ -216,7 +220,8 @@ TEST(PageFolder, ASweepNeverTakesAFolderThatIsBeingMade) {
     });
     int lost = 0;
     for (int i = 0; i < rounds; ++i) {
-        const std::string id = raw_id_to_text(make_raw_id(Instant{1}, 2, static_cast<std::uint64_t>(i)));
+        const std::string id =
+            raw_id_to_text(make_raw_id(Instant{1}, 2, static_cast<std::uint64_t>(i)));
         const PageFolder held(page_folder_name(id + ".1.0"), "/tmp/unused", shared);
         const std::string page = held.path() + "/rank-0.1";
         if (!write_file_atomically(page, "x")) ++lost;

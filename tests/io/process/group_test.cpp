@@ -1,7 +1,7 @@
 // One suite for the three backends of process groups.
 
-#include "io/process/clear_group.hpp"
 #include "helpers.hpp"
+#include "io/process/clear_group.hpp"
 
 #include <csignal>
 #include <random>
@@ -88,10 +88,11 @@ TEST_P(GroupTest, EndsWhatIgnoresSigterm) {
 }
 
 TEST_P(GroupTest, SigtermReachesEveryProcessAlsoStoppedOnes) {
-    Running child(shell("setsid sh -c 'trap \"echo grand; exit 0\" TERM; echo $$;"
-                        " while :; do sleep 0.01; done' & "
-                        "trap 'echo direct; wait; exit 7' TERM; echo up; while :; do sleep 0.01; done"),
-                  group_.get());
+    Running child(
+        shell("setsid sh -c 'trap \"echo grand; exit 0\" TERM; echo $$;"
+              " while :; do sleep 0.01; done' & "
+              "trap 'echo direct; wait; exit 7' TERM; echo up; while :; do sleep 0.01; done"),
+        group_.get());
     std::vector<std::string> lines{child.line(), child.line()};
     const pid_t grandchild = std::atoi(lines[lines[0] == "up" ? 1 : 0].c_str());
     ASSERT_GT(grandchild, 0);

@@ -55,7 +55,8 @@ TEST(Spawn, TellsExactlyWhyAProgramDoesNotStart) {
 
     error = spawn_error({folder.file("orphan.py", "#!/no/such/python -u\n", 0755)});
     EXPECT_NE(error.message.find("its interpreter /no/such/python does not exist"),
-              std::string::npos) << error.message;
+              std::string::npos)
+        << error.message;
 
     error = spawn_error({folder.file("bare", "echo hello\n", 0755)});
     EXPECT_EQ(error.code, Code::invalid_argument);
