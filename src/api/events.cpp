@@ -87,6 +87,12 @@ class Describe {
                 std::to_string(fact.attempt) + " started " +
                 count(static_cast<std::size_t>(fact.ranks), "rank"));
     }
+    void operator()(const GenerationProgressed& fact) {
+        job("GenerationProgressed", fact.id,
+            "generation " + std::to_string(fact.so_far.generation) + " of attempt " +
+                std::to_string(fact.attempt) + " is at step " +
+                std::to_string(fact.so_far.last_step));
+    }
     void operator()(const GenerationClosed& fact) {
         std::string text = "generation " + std::to_string(fact.summary.generation) +
                            " of attempt " + std::to_string(fact.attempt) + " ended";
@@ -150,6 +156,8 @@ std::string WorkloadNames::name_of(const WorkloadId& id) const {
     const auto found = names_.find(id);
     return found == names_.end() ? to_short_text(id) : found->second.text;
 }
+
+bool is_event(const Fact& fact) { return !std::holds_alternative<GenerationProgressed>(fact); }
 
 EventView event_view(const FactRecord& record, const WorkloadNames& names) {
     EventView view;

@@ -22,6 +22,10 @@ class WorkloadNames {
     std::map<WorkloadId, WorkloadName> names_;
 };
 
+/// False for facts that come again and again and tell a person nothing new: they are in the journal
+/// and no event.
+bool is_event(const Fact& fact);
+
 EventView event_view(const FactRecord& record, const WorkloadNames& names);
 
 } // namespace muster::api

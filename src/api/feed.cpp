@@ -115,8 +115,9 @@ void EventFeed::take_published(std::vector<FactRecord> records) {
     for (const auto& record : records) {
         names_.learn(record);
         durable_ = record.sequence;
-        recent_.push_back(
-            {record.sequence, std::make_shared<const std::string>(event_text(record))});
+        recent_.push_back({record.sequence, nullptr});
+        if (is_event(record.fact))
+            recent_.back().text = std::make_shared<const std::string>(event_text(record));
         if (recent_.size() > recent_events_max) recent_.pop_front();
     }
 }
@@ -135,8 +136,9 @@ EventFeed::Pace EventFeed::pump(Watcher& watcher) {
             return Pace::busy; // the others' turn first
         }
         const auto offset = static_cast<std::size_t>(watcher.after + 1 - recent_.front().sequence);
-        if (!watcher.stream.write(recent_[offset].text)) return Pace::idle;
-        watcher.after = recent_[offset].sequence;
+        const auto& next = recent_[offset];
+        if (next.text && !watcher.stream.write(next.text)) return Pace::idle;
+        watcher.after = next.sequence;
     }
     return Pace::idle;
 }
@@ -152,7 +154,7 @@ void EventFeed::pump_history(Watcher& watcher) {
         if (record.sequence > durable_) break;
         names_.learn(record);
         watcher.after = record.sequence;
-        if (!watcher.stream.write(event_text(record))) break;
+        if (is_event(record.fact) && !watcher.stream.write(event_text(record))) break;
     }
 }
 
@@ -167,7 +169,8 @@ void EventFeed::serve_page(http::Responder responder, Sequence after, std::size_
         response.body = codec::to_json(FactPage{std::move(*records), next}, codec::Style::exact);
     } else {
         EventPage page;
-        for (const auto& record : *records) page.items.push_back(event_view(record, names_));
+        for (const auto& record : *records)
+            if (is_event(record.fact)) page.items.push_back(event_view(record, names_));
         page.next = next;
         response.body = codec::to_json(page);
     }

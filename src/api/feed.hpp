@@ -20,7 +20,7 @@ namespace muster::api {
 
 struct EventPage {
     std::vector<EventView> items;
-    Sequence next = 0; // ask after it for more
+    Sequence next = 0; // ask after it for more; as asked: nothing is left, otherwise go on
 };
 MUSTER_DESCRIBE(EventPage, items, next)
 struct FactPage {
@@ -61,7 +61,7 @@ class EventFeed {
     };
     struct Recent {
         Sequence sequence;
-        std::shared_ptr<const std::string> text;
+        std::shared_ptr<const std::string> text; // null: no event
     };
 
     void run();

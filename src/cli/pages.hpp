@@ -9,8 +9,9 @@ namespace muster::cli {
 
 struct EventPage {
     std::vector<EventView> items;
+    Sequence next = 0; // as asked: nothing is left
 };
-MUSTER_DESCRIBE(EventPage, items)
+MUSTER_DESCRIBE(EventPage, items, next)
 
 struct FactPage {
     std::vector<FactRecord> items;

@@ -43,7 +43,8 @@ void lose_node(CoreState& state, const NodeName& name, Duration silent) {
     }
 }
 
-/// The generation that ran when the attempt was lost: closed from what was last heard of it.
+/// The generation that ran when the attempt was taken away: closed from what was last heard of it,
+/// or else from what was last recorded.
 void close_open_generation(CoreState& state, const AttemptKey& key, const Reason& reason) {
     const auto live = state.live.attempts.find(key);
     const auto* attempt = state.ledger.workload(key.workload)->attempt(key.attempt);
@@ -54,6 +55,8 @@ void close_open_generation(CoreState& state, const AttemptKey& key, const Reason
     GenerationSummary summary;
     if (live != state.live.attempts.end() && live->second.open.generation == attempt->generation)
         summary = live->second.open;
+    else if (attempt->open)
+        summary = *attempt->open;
     summary.generation = attempt->generation;
     if (summary.began_at == Instant{}) summary.began_at = attempt->generation_at;
     if (summary.started_at == Instant{}) summary.started_at = attempt->generation_at;
@@ -144,7 +147,7 @@ void end_attempt(CoreState& state, const WorkloadId& id, AttemptOutcome outcome,
                  const std::optional<ExitCause>& cause, const Reason& reason) {
     const auto& workload = *state.ledger.workload(id);
     const AttemptKey key{id, workload.live_attempt()->number};
-    if (outcome == AttemptOutcome::lost) close_open_generation(state, key, reason);
+    if (outcome != AttemptOutcome::succeeded) close_open_generation(state, key, reason);
     state.emit(actor_controller, AttemptEnded{id, key.attempt, outcome, cause, reason});
 }
 

@@ -148,8 +148,27 @@ void note_generation(CoreState& state, const AttemptKey& key, const LauncherBeat
         live.open = {};
         live.open.generation = beat.generation;
         live.open.began_at = state.now;
+        live.recorded_at = state.now;
+        // After a restart of the server: what it had recorded of this generation still holds.
+        if (attempt->open && attempt->open->generation == beat.generation)
+            live.open = *attempt->open;
     }
-    if (runs && live.open.started_at == Instant{}) live.open.started_at = state.now;
+    if (runs && live.open.started_at == Instant{}) live.open.started_at = attempt->generation_at;
+}
+
+/// Makes the newest step a fact now and then, so that it outlives this process and the lead's.
+void record_progress(CoreState& state, const AttemptKey& key, AttemptLive& live) {
+    const auto* attempt = known_attempt(state, key);
+    const auto& open = live.open;
+    const std::int64_t recorded = attempt->open ? attempt->open->last_step : -1;
+    const auto attempts = static_cast<std::int64_t>(state.live.attempts.size());
+    const Duration interval = std::max(progress_record_interval, progress_record_share * attempts);
+    const bool runs = attempt->generation == open.generation && attempt->generation > 0;
+    if (!runs || open.last_step <= recorded || state.now < live.recorded_at + interval) return;
+    live.recorded_at = state.now;
+    const auto lead = static_cast<std::size_t>(attempt->lead);
+    state.emit(actor_node(attempt->placement.nodes[lead].node),
+               GenerationProgressed{key.workload, key.attempt, open});
 }
 
 void note_progress(CoreState& state, const AttemptKey& key, const LauncherBeat& beat,
@@ -278,6 +297,7 @@ void on_launcher(CoreState& state, const LauncherAsked& asked) {
             note_closed(state, key, beat.closed, actor_node(node));
             note_generation(state, key, beat, live);
             note_progress(state, key, beat, live);
+            record_progress(state, key, live);
         }
     }
     if (asked.hold <= Duration{}) {

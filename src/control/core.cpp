@@ -55,6 +55,7 @@ struct Marker {
                 live.changed_attempts.insert({fact.id, attempt->number});
     }
     void operator()(const GenerationStarted& fact) const { live.changed_workloads.insert(fact.id); }
+    void operator()(const GenerationProgressed&) const {}
     void operator()(const GenerationClosed& fact) const {
         live.changed_attempts.insert({fact.id, fact.attempt});
     }

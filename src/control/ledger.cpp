@@ -156,6 +156,7 @@ struct Applier {
         count_restarts(started, fact.generation - std::max<Generation>(1, in.generation),
                        record.at);
         in.generation = fact.generation;
+        in.open.reset();
         in.term = fact.term;
         in.generation_at = record.at;
         in.state = AttemptState::running;
@@ -167,12 +168,17 @@ struct Applier {
         auto& closed = workload(fact.id);
         auto& in = attempt(fact.id, fact.attempt);
         in.generations.push_back(fact.summary);
+        if (in.open && in.open->generation <= fact.summary.generation) in.open.reset();
         if (in.generations.size() > generations_kept_max)
             in.generations.erase(in.generations.begin());
         const bool stepped = fact.summary.last_step > closed.last_step;
         if (fact.summary.cause)
             closed.failures_without_step = stepped ? 1 : closed.failures_without_step + 1;
         closed.last_step = std::max(closed.last_step, fact.summary.last_step);
+    }
+
+    void operator()(const GenerationProgressed& fact) const {
+        attempt(fact.id, fact.attempt).open = fact.so_far;
     }
 
     void operator()(const AttemptEnded& fact) const {

@@ -47,10 +47,11 @@ struct AttemptRecord {
     std::optional<ExitCause> cause;
     std::vector<NodeName> holding;              // nodes not reported free yet
     std::vector<GenerationSummary> generations; // closed ones, oldest first, bounded
+    std::optional<GenerationSummary> open;      // the running one, as it was last recorded
     friend bool operator==(const AttemptRecord&, const AttemptRecord&) = default;
 };
 MUSTER_DESCRIBE(AttemptRecord, number, state, outcome, placement, term, lead, generation, placed_at,
-                running_since, generation_at, ended_at, reason, cause, holding, generations)
+                running_since, generation_at, ended_at, reason, cause, holding, generations, open)
 
 struct WorkloadRecord {
     WorkloadId id;

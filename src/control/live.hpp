@@ -53,6 +53,7 @@ struct AttemptLive {
     std::optional<Progress> progress;
     std::optional<RankTable> table;
     GenerationSummary open;                  // the running generation, as seen from here
+    Instant recorded_at;                     // its progress was recorded, or it came into sight
     std::optional<LauncherOrder> last_order; // content of `revision`, to see a change
 };
 

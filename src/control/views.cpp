@@ -68,6 +68,7 @@ goodput::JobTimes times_of(const CoreState& state, const WorkloadRecord& workloa
             attempt.generations.empty() ? 0 : attempt.generations.back().generation;
         if (attempt.state != AttemptState::ended && attempt.generation > closed) {
             GenerationSummary open;
+            if (attempt.open) open = *attempt.open;
             if (live != nullptr && live->open.generation == attempt.generation) open = live->open;
             open.generation = attempt.generation;
             if (open.started_at == Instant{}) open.started_at = attempt.generation_at;
@@ -86,6 +87,14 @@ void add_steps(ReportView& report, const GenerationSummary& generation) {
     if (!generation.has_loss) return;
     if (!report.first_loss) report.first_loss = generation.first_loss;
     report.last_loss = generation.last_loss;
+}
+
+void add_known(Progress& progress, const GenerationSummary& generation) {
+    progress.step = std::max(progress.step, generation.last_step);
+    progress.total = std::max(progress.total, generation.total_steps);
+    if (!generation.has_loss) return;
+    progress.loss = generation.last_loss;
+    progress.has_loss = true;
 }
 
 } // namespace
@@ -123,16 +132,13 @@ WorkloadView view_of(const CoreState& state, const WorkloadRecord& workload) {
     if (live != nullptr && live->progress) {
         view.progress = *live->progress;
     } else {
-        // Not running: the last that is known for good.
-        view.progress.step = workload.last_step;
-        view.progress.reported = workload.last_step >= 0;
-        for (const auto& attempt : workload.attempts)
-            for (const auto& generation : attempt.generations) {
-                view.progress.total = std::max(view.progress.total, generation.total_steps);
-                if (!generation.has_loss) continue;
-                view.progress.loss = generation.last_loss;
-                view.progress.has_loss = true;
-            }
+        // Not seen running: the last that is known for good.
+        for (const auto& attempt : workload.attempts) {
+            for (const auto& generation : attempt.generations) add_known(view.progress, generation);
+            if (attempt.open) add_known(view.progress, *attempt.open);
+        }
+        view.progress.step = std::max(view.progress.step, workload.last_step);
+        view.progress.reported = view.progress.step >= 0;
     }
     return view;
 }

@@ -119,6 +119,17 @@ struct GenerationClosed {
 };
 MUSTER_DESCRIBE(GenerationClosed, id, attempt, summary, reason)
 
+/// What the running generation had reached, as far as the control plane saw it: recorded now and
+/// then, so that a step outlives the server and the lead. The next one and GenerationClosed replace
+/// it.
+struct GenerationProgressed {
+    WorkloadId id;
+    AttemptNumber attempt = 0;
+    GenerationSummary so_far; // without samples, phases and an end: only the lead knows those
+    friend bool operator==(const GenerationProgressed&, const GenerationProgressed&) = default;
+};
+MUSTER_DESCRIBE(GenerationProgressed, id, attempt, so_far)
+
 /// The attempt has no authority any more. Its devices stay held until DevicesReleased.
 struct AttemptEnded {
     WorkloadId id;
@@ -168,7 +179,8 @@ MUSTER_DESCRIBE(WorkloadForgotten, id)
 using Fact = std::variant<InstallationCreated, NodeJoined, NodeInventoryChanged, NodeLost, NodeBack,
                           NodeCordoned, NodeUncordoned, WorkloadSubmitted, WorkloadAdmitted,
                           WorkloadStopAsked, GenerationStarted, GenerationClosed, AttemptEnded,
-                          DevicesReleased, WorkloadRequeued, WorkloadFinished, WorkloadForgotten>;
+                          DevicesReleased, WorkloadRequeued, WorkloadFinished, WorkloadForgotten,
+                          GenerationProgressed>;
 
 struct FactRecord {
     Sequence sequence = 0; // from 1, without gaps

@@ -55,6 +55,10 @@ void Checks::check_fact(const FactRecord& record, const control::Ledger& ledger)
             if constexpr (std::is_same_v<T, WorkloadAdmitted>) check_admission(fact, ledger);
             if constexpr (std::is_same_v<T, WorkloadFinished>) check_finish(fact, ledger);
             if constexpr (std::is_same_v<T, DevicesReleased>) check_release(fact);
+            if constexpr (std::is_same_v<T, GenerationProgressed>)
+                check_steps(fact.id, fact.so_far, ledger);
+            if constexpr (std::is_same_v<T, GenerationClosed>)
+                check_steps(fact.id, fact.summary, ledger);
         },
         record.fact);
 }
@@ -111,6 +115,15 @@ void Checks::check_finish(const WorkloadFinished& fact, const control::Ledger& l
     if (fact.phase == WorkloadPhase::cancelled &&
         !world_.people.asked_to_cancel(workload->name.text))
         world_.violate("truth", workload->name.text + " is cancelled and nobody asked for it");
+}
+
+void Checks::check_steps(const WorkloadId& id, const GenerationSummary& summary,
+                         const control::Ledger& ledger) {
+    const std::int64_t reached = world_.training.reached(id);
+    if (summary.last_step > reached)
+        world_.violate("truth",
+                       fmt::format("{} is said to have made step {} and is at {}",
+                                   ledger.workload(id)->name.text, summary.last_step, reached));
 }
 
 void Checks::check_release(const DevicesReleased& fact) {

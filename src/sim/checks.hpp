@@ -42,6 +42,8 @@ class Checks {
     void check_admission(const WorkloadAdmitted& fact, const control::Ledger& ledger);
     void check_finish(const WorkloadFinished& fact, const control::Ledger& ledger);
     void check_release(const DevicesReleased& fact);
+    void check_steps(const WorkloadId& id, const GenerationSummary& summary,
+                     const control::Ledger& ledger);
     void check_ledger(const control::Ledger& ledger);
     void check_workload(const control::WorkloadRecord& workload, const control::Ledger& ledger);
     void check_goodput();

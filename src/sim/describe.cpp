@@ -37,6 +37,10 @@ std::string in_words(const WorkloadStopAsked& f) {
 std::string in_words(const GenerationStarted& f) {
     return fmt::format("GenerationStarted {} generation {}", key(f.id, f.attempt), f.generation);
 }
+std::string in_words(const GenerationProgressed& f) {
+    return fmt::format("GenerationProgressed {} generation {} step {}", key(f.id, f.attempt),
+                       f.so_far.generation, f.so_far.last_step);
+}
 std::string in_words(const GenerationClosed& f) {
     return fmt::format("GenerationClosed {} generation {} last step {} ({})", key(f.id, f.attempt),
                        f.summary.generation, f.summary.last_step, explain(f.reason));

@@ -1,5 +1,6 @@
 #include "api/events.hpp"
 #include "api/feed.hpp"
+#include "codec/json.hpp"
 #include "io/http/client.hpp"
 
 #include <gtest/gtest.h>
@@ -61,8 +62,11 @@ class Feed : public ::testing::Test {
         options.sweep_every = Duration::millis(10);
         server_ = std::move(*http::HttpServer::start(
             options, [this](http::HttpRequest request, http::Responder responder) {
+                const Sequence after = std::stoll(request.query.at("after"));
+                if (request.query.contains("page"))
+                    return feed_.page(std::move(responder), after, 100, false);
                 auto stream = responder.stream();
-                feed_.watch(std::move(*stream), std::stoll(request.query.at("after")));
+                feed_.watch(std::move(*stream), after);
             }));
     }
     void add(Sequence sequence) {
@@ -88,6 +92,19 @@ class Feed : public ::testing::Test {
         feed_.stop();
     }
 
+    /// The page after `after` as the API gives it: numbers of events, then `next`.
+    std::vector<Sequence> page(Sequence after) {
+        auto client = http::HttpClient::make(server_->url());
+        http::HttpCall call;
+        call.target = "/?page=1&after=" + std::to_string(after);
+        const auto answer = client->request(call);
+        const auto page = codec::from_json<EventPage>(answer.value().body).value();
+        std::vector<Sequence> found;
+        for (const auto& event : page.items) found.push_back(event.sequence);
+        found.push_back(page.next);
+        return found;
+    }
+
     std::mutex mutex_;
     std::vector<FactRecord> facts_;
     EventFeed feed_{[this](Sequence after, std::size_t limit) -> Result<std::vector<FactRecord>> {
@@ -111,6 +128,23 @@ TEST_F(Feed, SendsThePastThenTheNewWithoutGapOrRepeat) {
     auto reading = std::async(std::launch::async, [&] { return read(0, 1'500); });
     for (Sequence i = 1'001; i <= 1'500; ++i) add(i);
     EXPECT_EQ(reading.get(), numbers(1, 1'500));
+}
+
+TEST_F(Feed, LeavesOutFactsThatAreNoEventsAndGoesOnBehindThem) {
+    const auto routine = [](Sequence sequence) {
+        return FactRecord{sequence, Instant{sequence}, "node:n1", GenerationProgressed{}};
+    };
+    begin(3);
+    {
+        const std::lock_guard lock(mutex_);
+        for (Sequence i = 4; i <= 203; ++i) facts_.push_back(routine(i));
+    }
+    EXPECT_EQ(page(2), (std::vector<Sequence>{3, 102}));
+    EXPECT_EQ(page(102), (std::vector<Sequence>{202}));
+    EXPECT_EQ(page(203), (std::vector<Sequence>{203}));
+    feed_.publish({routine(204)});
+    add(205);
+    EXPECT_EQ(read(0, 4), (std::vector<std::string>{"1", "2", "3", "205"}));
 }
 
 TEST_F(Feed, ResumesWhereAClientLeft) {

@@ -230,6 +230,10 @@ TEST(Control, CancelReachesTheLeadAndIsEnforcedWhenItDoesNotAnswer) {
     h.beat("n1");
     EXPECT_EQ(h.get("train").workload.phase, WorkloadPhase::cancelled);
     EXPECT_EQ(h.get("train").workload.exit_code, 143);
+    // What it ran until then stays in the account though the lead never said so.
+    ASSERT_EQ(h.get("train").attempts[0].generations.size(), 1U);
+    EXPECT_EQ(h.get("train").attempts[0].generations[0].cause->reason.code,
+              ReasonCode::cancelled_by_user);
 }
 
 TEST(Control, ACancelledQueuedJobNeverStarts) {

@@ -268,9 +268,9 @@ class Cluster:
         while True:
             page = self.api().get(f"/v1/events?after={after}&limit=1000")
             found += page["items"]
-            if not page["items"]:
+            if page["next"] == after:
                 return found
-            after = page["items"][-1]["sequence"]
+            after = page["next"]
 
     # ---- the end
 

@@ -12,21 +12,35 @@
 namespace muster::io {
 namespace {
 
-TEST(Fixture, JournalOfFormat1DecodesAndReplays) {
-    const auto text = read_file(std::string(MUSTER_FIXTURES) + "/journal-1.jsonl");
-    ASSERT_TRUE(text) << to_text(text.error());
+/// Replays a fixture; the kinds of facts in it by their place in the variant.
+control::Ledger replay(const std::string& name, std::set<std::size_t>& kinds) {
     control::Ledger ledger;
-    std::set<std::size_t> kinds;
-    std::string_view rest = *text;
+    const auto text = read_file(std::string(MUSTER_FIXTURES) + "/" + name);
+    EXPECT_TRUE(text) << to_text(text.error());
+    std::string_view rest = text ? std::string_view(*text) : std::string_view();
     while (!rest.empty()) {
         const auto end = rest.find('\n');
-        ASSERT_NE(end, std::string_view::npos);
+        EXPECT_NE(end, std::string_view::npos);
         const auto record = codec::from_json<FactRecord>(rest.substr(0, end));
-        ASSERT_TRUE(record) << to_text(record.error()) << "\n" << rest.substr(0, end);
+        EXPECT_TRUE(record) << to_text(record.error()) << "\n" << rest.substr(0, end);
+        if (end == std::string_view::npos || !record) break;
         kinds.insert(record->fact.index());
         ledger.apply(*record);
         rest.remove_prefix(end + 1);
     }
+    return ledger;
+}
+
+/// A snapshot of this ledger reads back as it is.
+void expect_snapshot_reads_back(const control::Ledger& ledger) {
+    EXPECT_EQ(
+        codec::from_json<control::Ledger>(codec::to_json(ledger, codec::Style::exact)).value(),
+        ledger);
+}
+
+TEST(Fixture, JournalOfFormat1DecodesAndReplays) {
+    std::set<std::size_t> kinds;
+    const auto ledger = replay("journal-1.jsonl", kinds);
     constexpr std::size_t kinds_of_format_1 = 17;
     EXPECT_EQ(kinds.size(), kinds_of_format_1);
     EXPECT_EQ(ledger.last_sequence, 27);
@@ -42,10 +56,19 @@ TEST(Fixture, JournalOfFormat1DecodesAndReplays) {
     ASSERT_EQ(job.attempts.size(), 2u);
     ASSERT_TRUE(job.attempts[0].cause);
     EXPECT_EQ(job.attempts[0].cause->exit_code, 137);
-    // A snapshot of this ledger reads back as it is.
-    EXPECT_EQ(
-        codec::from_json<control::Ledger>(codec::to_json(ledger, codec::Style::exact)).value(),
-        ledger);
+    expect_snapshot_reads_back(ledger);
+}
+
+/// With the kinds of facts that came later.
+TEST(Fixture, JournalWithAStepOnRecordDecodesAndReplays) {
+    std::set<std::size_t> kinds;
+    const auto ledger = replay("journal-2.jsonl", kinds);
+    EXPECT_TRUE(kinds.contains(Fact{GenerationProgressed{}}.index()));
+    const auto& attempt = ledger.workloads.begin()->second.attempts.at(0);
+    ASSERT_TRUE(attempt.open);
+    EXPECT_EQ(attempt.open->last_step, 30);
+    EXPECT_EQ(attempt.open->last_loss, 2.5);
+    expect_snapshot_reads_back(ledger);
 }
 
 } // namespace
