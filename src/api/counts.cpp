@@ -23,7 +23,8 @@ void count_ledger(const control::Ledger& ledger, ClusterCounts& counts) {
         counts.devices_used += static_cast<std::int64_t>(node.holders.size());
     }
     for (const auto& [id, workload] : ledger.workloads)
-        ++counts.workloads_by_phase[boost::describe::enum_to_string(workload.phase, "?")];
+        ++counts.workloads_by_phase[boost::describe::enum_to_string(control::phase_told(workload),
+                                                                    "?")];
     counts.facts = ledger.last_sequence;
 }
 

@@ -17,9 +17,10 @@ std::string type_of(const Parameter& parameter) {
     switch (parameter.type) {
     case ParameterType::integer:
         if (parameter.max == std::numeric_limits<std::int64_t>::max())
-            return R"({"type":"integer","format":"int64","minimum":0})";
-        return fmt::format(R"({{"type":"integer","format":"int64","minimum":0,"maximum":{}}})",
-                           parameter.max);
+            return fmt::format(R"({{"type":"integer","format":"int64","minimum":{}}})",
+                               parameter.min);
+        return fmt::format(R"({{"type":"integer","format":"int64","minimum":{},"maximum":{}}})",
+                           parameter.min, parameter.max);
     case ParameterType::boolean: return R"({"type":"boolean"})";
     case ParameterType::duration: return R"({"type":"string","example":"30s"})";
     case ParameterType::text: break;

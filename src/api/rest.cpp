@@ -17,7 +17,7 @@ http::HttpResponse json_response(std::string body, int status = 200) {
 
 struct EncodeResponse {
     http::HttpResponse operator()(const control::Submitted& submitted) const {
-        const bool made = !submitted.existed && submitted.plan.empty();
+        const bool made = !submitted.existed && !submitted.dry_run;
         return json_response(codec::to_json(submitted), made ? 201 : 200);
     }
     template <class T>

@@ -52,6 +52,7 @@ Status check_value(const Parameter& parameter, const std::string& value) {
     case ParameterType::integer:
         if (!parse_integer(value, number)) return wrong("a whole number, not negative");
         if (number > parameter.max) return wrong("at most " + std::to_string(parameter.max));
+        if (number < parameter.min) return wrong("at least " + std::to_string(parameter.min));
         return ok();
     }
     return ok();

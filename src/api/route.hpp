@@ -26,8 +26,8 @@ struct Parameter {
     std::string_view name;
     ParameterType type = ParameterType::text;
     std::string_view summary;
-    std::int64_t max =
-        std::numeric_limits<std::int64_t>::max(); // integers; larger ones are refused
+    std::int64_t max = std::numeric_limits<std::int64_t>::max(); // integers outside of [min, max]
+    std::int64_t min = 0;                                        // are refused
 };
 
 /// One request on its way to a handler: matched, authorised, its query checked against the table.

@@ -233,7 +233,7 @@ constexpr Parameter hold_parameter = {"hold", ParameterType::duration,
                                       "how long the answer may be held while nothing changes; "
                                       "at most 60s count"};
 constexpr Parameter limit_parameter = {"limit", ParameterType::integer, "items of one page",
-                                       control::page_limit_max};
+                                       control::page_limit_max, 1};
 constexpr Parameter after_page = {"after", ParameterType::text, "`next` of the page before"};
 constexpr Parameter after_fact = {"after", ParameterType::integer, "number of the last one seen"};
 constexpr std::string_view json = "application/json";

@@ -30,7 +30,11 @@ Fields job_fields(const WorkloadDetail& detail, const Terminal& terminal, Instan
     const auto& job = detail.workload;
     Fields fields = {{say("Name"), to_text(job.name)}, {say("Id"), to_text(job.id)}};
     std::string state = styled(terminal, state_style(job), state_word(job));
-    if (const auto why = explain(job.reason); !why.empty()) state += ": " + why;
+    // How it was placed says nothing about a job that runs.
+    const bool at_work =
+        job.phase == WorkloadPhase::admitted || job.phase == WorkloadPhase::running;
+    const bool tells = !at_work || job.reason.code != ReasonCode::fits;
+    if (const auto why = explain(job.reason); tells && !why.empty()) state += ": " + why;
     fields.push_back({say("State"), state});
     if (job.exit_code) fields.push_back({say("Exit code"), std::to_string(*job.exit_code)});
     fields.push_back({say("Priority"), std::to_string(job.priority)});

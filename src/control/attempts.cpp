@@ -239,14 +239,19 @@ scheduler::State scheduler_state(const CoreState& state) {
         const auto agent = state.live.agents.find(name);
         const bool has_agent = agent != state.live.agents.end() &&
                                state.now - agent->second.beat_at < state.config.suspect_after;
+        const auto devices = static_cast<std::int64_t>(node.inventory.devices.size());
+        scheduler::NodeState at{name, node.incarnation, {}, devices};
         if (accepts_work(node) && has_agent) {
-            scheduler::NodeState at{name,
-                                    node.incarnation,
-                                    {},
-                                    static_cast<std::int64_t>(node.inventory.devices.size())};
             for (const auto& device : node.inventory.devices)
                 if (!node.holders.contains(device.index)) at.free.push_back(device.index);
             input.nodes.push_back(std::move(at));
+        } else if (!node.lost && has_agent) {
+            input.barred.push_back({std::move(at),
+                                    {ReasonCode::cordoned_devices, name.text, devices, 0,
+                                     node.cordons.front().reason}});
+        } else {
+            input.barred.push_back(
+                {std::move(at), {ReasonCode::silent_devices, name.text, devices, 0, ""}});
         }
         std::int64_t held = 0;
         for (const auto& [device, key] : node.holders) {
@@ -259,13 +264,8 @@ scheduler::State scheduler_state(const CoreState& state) {
     for (const auto& id : state.live.queued) {
         const auto& workload = *state.ledger.workload(id);
         if (workload.stop_asked) continue;
-        input.pending.push_back({id,
-                                 workload.name,
-                                 workload.spec.priority,
-                                 workload.submitted_at,
-                                 workload.not_before,
-                                 &workload.spec,
-                                 {}});
+        input.pending.push_back({id, workload.name, workload.spec.priority, workload.submitted_at,
+                                 workload.not_before, &workload.spec});
     }
     return input;
 }

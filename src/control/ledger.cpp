@@ -266,6 +266,12 @@ const WorkloadRecord* Ledger::workload(const WorkloadId& id) const {
     return it == workloads.end() ? nullptr : &it->second;
 }
 
+WorkloadPhase phase_told(const WorkloadRecord& workload) {
+    const bool placed =
+        workload.phase == WorkloadPhase::admitted || workload.phase == WorkloadPhase::running;
+    return workload.stop_asked && placed ? WorkloadPhase::stopping : workload.phase;
+}
+
 bool accepts_work(const NodeRecord& node) { return !node.lost && node.cordons.empty(); }
 
 } // namespace muster::control

@@ -114,6 +114,8 @@ MUSTER_DESCRIBE(Ledger, installation, cluster, last_sequence, last_at, nodes, wo
 
 inline constexpr std::int64_t snapshot_format = 1;
 
+/// The phase that people are told: stopping from the moment at which the stop was asked for.
+WorkloadPhase phase_told(const WorkloadRecord& workload);
 /// In service, connected as far as the ledger knows, without a cordon.
 bool accepts_work(const NodeRecord& node);
 

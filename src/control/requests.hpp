@@ -67,9 +67,10 @@ using Request =
 struct Submitted {
     WorkloadView workload;
     bool existed = false;      // the client token was seen before: this is that workload
+    bool dry_run = false;      // nothing was made
     std::vector<WhyItem> plan; // dry run: what would happen now
 };
-MUSTER_DESCRIBE(Submitted, workload, existed, plan)
+MUSTER_DESCRIBE(Submitted, workload, existed, dry_run, plan)
 struct WorkloadPage {
     std::vector<WorkloadView> items;
     std::string next; // page token; empty: this was the last page

@@ -36,7 +36,7 @@ std::vector<WhyItem> dry_plan(const CoreState& state, const WorkloadSpec& spec,
                               const WorkloadId& id) {
     auto input = scheduler_state(state);
     input.pending.push_back(
-        {id, WorkloadName{"this-job"}, spec.priority, state.now, Instant{}, &spec, {}});
+        {id, WorkloadName{"this-job"}, spec.priority, state.now, Instant{}, &spec});
     const auto plan = scheduler::plan(input, state.now);
     std::vector<WhyItem> items;
     for (const auto& admission : plan.admissions) {
@@ -103,6 +103,7 @@ struct Asker {
             would.workload.priority = submit.spec.priority;
             would.workload.ranks = total_ranks(submit.spec);
             would.workload.devices = total_devices(submit.spec);
+            would.dry_run = true;
             would.plan = dry_plan(state, submit.spec, id);
             return Answer(std::move(would));
         }
@@ -270,9 +271,9 @@ void answer_awaits(CoreState& state) {
     for (const auto& due : std::exchange(live.workload_replies, {})) {
         const auto* workload = state.ledger.workload(due.workload);
         REQUIRE(workload != nullptr, "what a step has changed is not forgotten by it");
-        Response response = due.submit
-                                ? Response{Submitted{view_of(state, *workload), due.existed, {}}}
-                                : Response{detail_of(state, *workload)};
+        Response response =
+            due.submit ? Response{Submitted{view_of(state, *workload), due.existed, false, {}}}
+                       : Response{detail_of(state, *workload)};
         state.out->commands.push_back(AnswerRequest{due.reply, std::move(response)});
     }
     const auto changed = std::exchange(live.changed_workloads, {});

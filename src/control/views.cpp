@@ -111,7 +111,7 @@ WorkloadView view_of(const CoreState& state, const WorkloadRecord& workload) {
     view.id = workload.id;
     view.name = workload.name;
     view.cluster = state.ledger.cluster;
-    view.phase = workload.phase;
+    view.phase = phase_told(workload);
     view.priority = workload.spec.priority;
     view.ranks = total_ranks(workload.spec);
     view.devices = total_devices(workload.spec);
@@ -163,9 +163,12 @@ WorkloadDetail detail_of(const CoreState& state, const WorkloadRecord& workload)
 WhyView why_of(const CoreState& state, const WorkloadRecord& workload) {
     WhyView why;
     why.name = workload.name;
-    why.phase = workload.phase;
+    why.phase = phase_told(workload);
     const auto add = [&](const Reason& reason) {
-        if (reason.code == ReasonCode::none) return;
+        // An attempt, its generations and the job itself often have one cause: it is told once.
+        const bool told = std::any_of(why.items.begin(), why.items.end(),
+                                      [&](const WhyItem& item) { return item.reason == reason; });
+        if (reason.code == ReasonCode::none || told) return;
         why.items.push_back({reason, explain(reason), unblocks_when(reason)});
     };
     if (workload.phase == WorkloadPhase::queued) {
@@ -182,7 +185,7 @@ WhyView why_of(const CoreState& state, const WorkloadRecord& workload) {
     for (auto it = workload.attempts.rbegin(); it != workload.attempts.rend(); ++it) {
         for (auto closed = it->generations.rbegin(); closed != it->generations.rend(); ++closed)
             if (closed->cause) add(closed->cause->reason);
-        if (it->reason != workload.reason) add(it->reason);
+        add(it->reason);
     }
     return why;
 }
@@ -190,7 +193,7 @@ WhyView why_of(const CoreState& state, const WorkloadRecord& workload) {
 ReportView report_of(const CoreState& state, const WorkloadRecord& workload) {
     ReportView report;
     report.name = workload.name;
-    report.phase = workload.phase;
+    report.phase = phase_told(workload);
     report.exit_code = workload.exit_code;
     const auto times = times_of(state, workload);
     report.wall = times.finished_at - times.submitted_at;

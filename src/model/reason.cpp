@@ -29,7 +29,7 @@ std::string explain(const Reason& reason) {
     switch (reason.code) {
     case ReasonCode::none: return "";
     case ReasonCode::fits:
-        return "needs " + devices(reason.need) + ", " + have +
+        return "asked for " + devices(reason.need) + " when " + have +
                (reason.have == 1 ? " was" : " were") + " free";
     case ReasonCode::waiting_for_devices:
         return "needs " + devices(reason.need) + ", " + have + (reason.have == 1 ? " is" : " are") +
@@ -48,7 +48,13 @@ std::string explain(const Reason& reason) {
         return "role " + subject + " needs nodes with " + need +
                " devices each in enough number, the largest node has " + have;
     case ReasonCode::held_devices:
-        return have + " devices on " + subject + " are not reported free yet";
+        return devices(reason.have) + " of " + subject + (reason.have == 1 ? " is" : " are") +
+               " not reported free yet";
+    case ReasonCode::cordoned_devices:
+        return with_detail("node " + subject + " with " + devices(reason.have) + " is cordoned",
+                           reason);
+    case ReasonCode::silent_devices:
+        return "node " + subject + " with " + devices(reason.have) + " gives no sign";
     case ReasonCode::submitted: return "submitted";
     case ReasonCode::finished: return "every rank ended with exit code 0";
     case ReasonCode::cancelled_by_user: return "cancelled by " + subject;
@@ -99,8 +105,10 @@ std::string unblocks_when(const Reason& reason) {
     case ReasonCode::larger_than_nodes:
         return "nodes with " + std::to_string(reason.need) +
                " devices join, or the job asks for fewer ranks or devices on one node";
-    case ReasonCode::held_devices:
-        return reason.subject + " reports them free, reboots or is removed";
+    case ReasonCode::held_devices: return reason.subject + " reports them free or reboots";
+    case ReasonCode::cordoned_devices:
+        return "it is uncordoned (muster node uncordon " + reason.subject + ")";
+    case ReasonCode::silent_devices: return "its agent is back (muster nodes)";
     default: return "";
     }
 }

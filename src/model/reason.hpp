@@ -21,6 +21,8 @@ enum class ReasonCode {
     larger_than_cluster,  // have: devices of all nodes in service, need: asked
     larger_than_nodes,    // subject: role, have: devices of the largest node, need: on one node
     held_devices,         // devices of an ended attempt are not reported free; subject: node
+    cordoned_devices,     // subject: node, have: its devices, detail: why it is cordoned
+    silent_devices,       // subject: node whose agent gives no sign, have: its devices
     // a workload's end and restarts
     submitted,
     finished,          // every rank ended with exit code 0
@@ -47,11 +49,11 @@ enum class ReasonCode {
 };
 MUSTER_DESCRIBE_ENUM(ReasonCode, none, fits, waiting_for_devices, waiting_for_node_fit,
                      behind_in_queue, no_nodes, backing_off, larger_than_cluster, larger_than_nodes,
-                     held_devices, submitted, finished, cancelled_by_user, rank_failed,
-                     launcher_lost, node_lost, node_rebooted, node_left, user_error, cannot_start,
-                     budget_spent, no_progress, workdir_missing, early_exit, teardown_stuck,
-                     start_timeout, joined, came_back, cordoned_by_admin, uncordoned_by_admin,
-                     no_contact)
+                     held_devices, cordoned_devices, silent_devices, submitted, finished,
+                     cancelled_by_user, rank_failed, launcher_lost, node_lost, node_rebooted,
+                     node_left, user_error, cannot_start, budget_spent, no_progress,
+                     workdir_missing, early_exit, teardown_stuck, start_timeout, joined, came_back,
+                     cordoned_by_admin, uncordoned_by_admin, no_contact)
 
 struct Reason {
     ReasonCode code = ReasonCode::none;

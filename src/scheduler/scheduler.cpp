@@ -20,10 +20,6 @@ Counts count(const State& state) {
     return counts;
 }
 
-bool avoided(const Pending& pending, const NodeState& node) {
-    return std::find(pending.avoid.begin(), pending.avoid.end(), node.name) != pending.avoid.end();
-}
-
 /// Seats taken on one node while a gang is being placed.
 struct Taken {
     std::size_t devices = 0; // from the front of the node's free list
@@ -61,7 +57,6 @@ class GangPlacer {
     }
 
     std::int64_t room_on(std::size_t i, const Role& role) const {
-        if (avoided(pending_, state_.nodes[i])) return 0;
         // A role without devices is a helper: a node takes as many as it has devices, at least one.
         if (role.devices_per_rank == 0) {
             std::int64_t helpers = 0;
@@ -136,19 +131,32 @@ Reason shape_reason(const Pending& pending, const RoleName& name, std::int64_t f
     return {ReasonCode::waiting_for_node_fit, name.text, free, per_node, ""};
 }
 
-/// All reasons for which a gang does not fit now.
-std::vector<Reason> why_not(const State& state, const Pending& pending, const RoleName& role) {
-    std::vector<Reason> reasons;
+/// Why a gang does not fit into what is free now.
+Reason shortage(const State& state, const Pending& pending, const RoleName& role) {
     const Counts counts = count(state);
     const std::int64_t need = total_devices(*pending.spec);
-    if (need > counts.free) {
-        reasons.push_back({ReasonCode::waiting_for_devices, "", counts.free, need, ""});
-    } else {
-        reasons.push_back(shape_reason(pending, role, counts.free));
-    }
+    if (state.nodes.empty()) return {ReasonCode::no_nodes, "", 0, 1, ""};
+    if (need > counts.free) return {ReasonCode::waiting_for_devices, "", counts.free, need, ""};
+    return shape_reason(pending, role, counts.free);
+}
+
+/// All reasons for which a gang does not fit now: what is missing, then where it could come from.
+std::vector<Reason> why_not(const State& state, Reason first) {
+    std::vector<Reason> reasons{std::move(first)};
+    const std::size_t limit = 1 + nodes_named_max;
+    for (const auto& barred : state.barred)
+        if (reasons.size() < limit && barred.node.devices > 0) reasons.push_back(barred.reason);
     for (const auto& [node, devices] : state.held)
-        reasons.push_back({ReasonCode::held_devices, node.text, devices, 0, ""});
+        if (reasons.size() < limit)
+            reasons.push_back({ReasonCode::held_devices, node.text, devices, 0, ""});
     return reasons;
+}
+
+/// The nodes that take work and those that could again.
+std::vector<NodeState> with_barred(const State& state) {
+    std::vector<NodeState> all = state.nodes;
+    for (const auto& barred : state.barred) all.push_back(barred.node);
+    return all;
 }
 
 } // namespace
@@ -204,12 +212,15 @@ Plan plan(State& state, Instant now) {
         const std::int64_t free = count(state).free;
         if (const auto role = placer.place()) {
             // What can never fit as the cluster stands does not hold up the others.
-            if (auto never = never_fits(state.nodes, *pending->spec)) {
-                plan.waiting[pending->id].push_back(std::move(*never));
+            auto reason = shortage(state, *pending, *role);
+            if (never_fits(state.nodes, *pending->spec)) {
+                if (auto never = never_fits(with_barred(state), *pending->spec);
+                    never && never->code != ReasonCode::no_nodes)
+                    reason = std::move(*never);
             } else {
-                plan.waiting[pending->id] = why_not(state, *pending, *role);
                 blocker = pending;
             }
+            plan.waiting[pending->id] = why_not(state, std::move(reason));
             continue;
         }
         plan.admissions.push_back(

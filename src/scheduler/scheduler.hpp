@@ -28,7 +28,12 @@ struct Pending {
     Instant submitted_at; // the original time, also after a requeue
     Instant not_before;
     const WorkloadSpec* spec = nullptr; // of the caller's ledger, valid during plan()
-    std::vector<NodeName> avoid;        // nodes excluded for it
+};
+
+/// A node that takes no new work now and could again: cordoned, or its agent is silent.
+struct Barred {
+    NodeState node; // as if empty
+    Reason reason;  // cordoned_devices or silent_devices
 };
 
 struct State {
@@ -36,7 +41,11 @@ struct State {
     std::vector<Pending> pending;
     std::vector<std::pair<NodeName, std::int64_t>>
         held; // devices not free though their attempt ended
+    std::vector<Barred> barred;
 };
+
+/// A waiting workload names at most so many nodes that are held or barred.
+inline constexpr std::size_t nodes_named_max = 8;
 
 struct Admission {
     WorkloadId id;

@@ -123,9 +123,10 @@ TEST_F(RestTest, UnknownPathsAndMethodsGetSuggestions) {
 
 TEST_F(RestTest, QueryParametersAreChecked) {
     EXPECT_NE(call("GET", "/v1/nodes?limt=3").body.find("limit"), std::string::npos);
-    for (const char* bad :
-         {"limit=x", "limit=-1", "limit=1001", "limit=", "limit=1e3", "limit=99999999999999999999"})
+    for (const char* bad : {"limit=x", "limit=-1", "limit=0", "limit=1001", "limit=", "limit=1e3",
+                            "limit=99999999999999999999"})
         EXPECT_EQ(call("GET", std::string("/v1/nodes?") + bad).status, 400) << bad;
+    EXPECT_NE(call("GET", "/v1/workloads?limit=0").body.find("at least 1"), std::string::npos);
     EXPECT_EQ(call("GET", "/v1/workloads?all=maybe").status, 400);
     EXPECT_EQ(call("GET", "/v1/workloads/x:await?hold=30").status, 400);
     EXPECT_EQ(call("GET", "/v1/workloads/x:await?hold=-1s").status, 400);
@@ -137,6 +138,21 @@ TEST_F(RestTest, QueryParametersAreChecked) {
     EXPECT_TRUE(list.all);
     EXPECT_EQ(list.limit, 7);
     EXPECT_EQ(list.after, "p");
+}
+
+TEST_F(RestTest, OnlyWhatWasMadeIsAnsweredWith201) {
+    control::Submitted submitted;
+    backend_.react = [&](const control::ControlEvent& event) {
+        const auto& request = std::get<control::RequestAsked>(event);
+        rest_.answer(control::AnswerRequest{request.reply, Result<control::Response>(submitted)});
+    };
+    const std::string json = R"({"name":"a","workdir":"/w","roles":[{"ranks":2,"command":["x"]}]})";
+    EXPECT_EQ(call("POST", "/v1/workloads", json).status, 201);
+    submitted.dry_run = true; // with an empty plan too
+    EXPECT_EQ(call("POST", "/v1/workloads?dry_run=true", json).status, 200);
+    submitted = {};
+    submitted.existed = true;
+    EXPECT_EQ(call("POST", "/v1/workloads", json).status, 200);
 }
 
 TEST_F(RestTest, SubmitsFromJsonAndYaml) {

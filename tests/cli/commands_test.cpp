@@ -134,6 +134,21 @@ TEST_F(Commands, DryRunAsksForNothingToHappen) {
     EXPECT_NE(ran.out.find("4 were free"), std::string::npos) << ran.out;
 }
 
+TEST_F(Commands, ARunningJobIsNotExplainedByItsPlacement) {
+    auto detail = job(WorkloadPhase::running);
+    detail.workload.condition = WorkloadCondition::training;
+    detail.workload.reason = {ReasonCode::fits, "", 4, 4, ""};
+    server.answers("GET /v1/workloads/charlm", detail);
+    const Ran runs = muster({"job", "charlm"});
+    EXPECT_NE(runs.out.find("training\n"), std::string::npos) << runs.out;
+    EXPECT_EQ(runs.out.find("4 were free"), std::string::npos) << runs.out;
+    detail.workload.phase = WorkloadPhase::stopping;
+    detail.workload.reason = {ReasonCode::cancelled_by_user, "user:me", 0, 0, ""};
+    server.answers("GET /v1/workloads/charlm", detail);
+    const Ran stops = muster({"job", "charlm"});
+    EXPECT_NE(stops.out.find("stopping: cancelled by user:me"), std::string::npos) << stops.out;
+}
+
 TEST_F(Commands, ErrorsOfTheServerBecomeExitCodes) {
     const std::vector<std::pair<Code, int>> cases = {
         {Code::invalid_argument, 2},  {Code::not_found, 3}, {Code::failed_precondition, 4},

@@ -33,13 +33,8 @@ struct Case {
         specs.push_back(std::move(spec));
         const auto n = specs.size();
         const WorkloadId id{RawId{1, n}};
-        state.pending.push_back({id,
-                                 WorkloadName{"j" + std::to_string(n)},
-                                 priority,
-                                 Instant{static_cast<std::int64_t>(n)},
-                                 Instant{},
-                                 &specs.back(),
-                                 {}});
+        state.pending.push_back({id, WorkloadName{"j" + std::to_string(n)}, priority,
+                                 Instant{static_cast<std::int64_t>(n)}, Instant{}, &specs.back()});
         return id;
     }
 };
@@ -84,6 +79,35 @@ TEST(Plan, WhatCanNeverFitHoldsNobodyUp) {
     EXPECT_EQ(plan.waiting.at(too_wide)[0].code, ReasonCode::larger_than_nodes);
     ASSERT_EQ(plan.admissions.size(), 1U);
     EXPECT_EQ(plan.admissions[0].id, small);
+}
+
+Barred cordoned(const std::string& name, std::int64_t devices) {
+    return {{NodeName{name}, 1, {}, devices},
+            {ReasonCode::cordoned_devices, name, devices, 0, "broken"}};
+}
+
+TEST(Plan, WhatACordonKeepsAwayIsNotCalledTooLarge) {
+    Case c;
+    c.state.nodes = {node("n1", 2)};
+    c.state.barred = {cordoned("n2", 2)};
+    const auto waits = c.add(gang(4));
+    const auto too_large = c.add(gang(5));
+    const auto small = c.add(gang(2));
+    const auto plan = scheduler::plan(c.state, Instant{100});
+    EXPECT_EQ(plan.waiting.at(waits)[0].code, ReasonCode::waiting_for_devices);
+    EXPECT_EQ(plan.waiting.at(waits)[1].code, ReasonCode::cordoned_devices);
+    EXPECT_EQ(plan.waiting.at(too_large)[0].code, ReasonCode::larger_than_cluster);
+    EXPECT_EQ(plan.waiting.at(too_large)[0].have, 4); // the cordoned ones count
+    ASSERT_EQ(plan.admissions.size(), 1U);
+    EXPECT_EQ(plan.admissions[0].id, small);
+}
+
+TEST(Plan, ALongListOfBarredNodesIsCutShort) {
+    Case c;
+    c.state.nodes = {node("n1", 2)};
+    for (int i = 0; i < 100; ++i) c.state.barred.push_back(cordoned("m" + std::to_string(i), 1));
+    const auto waits = c.add(gang(4));
+    EXPECT_EQ(scheduler::plan(c.state, Instant{100}).waiting.at(waits).size(), 1 + nodes_named_max);
 }
 
 TEST(Plan, RanksPerNodeIsExactAndTakesTheTightestNodes) {
