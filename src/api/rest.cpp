@@ -162,13 +162,13 @@ void Rest::ask(Call& call, control::Request request) {
 }
 
 void Rest::ask_agent(Call& call, AgentBeat beat) {
-    const Duration hold = std::min(call.duration("hold", Duration{}), hold_max);
+    const Duration hold = std::min(call.duration("hold", Duration{}), control::hold_max);
     const std::int64_t number = keep(call, true);
     hand_over(number, control::AgentAsked{number, std::move(beat), hold});
 }
 
 void Rest::ask_launcher(Call& call, LauncherBeat beat) {
-    const Duration hold = std::min(call.duration("hold", Duration{}), hold_max);
+    const Duration hold = std::min(call.duration("hold", Duration{}), control::hold_max);
     const std::int64_t number = keep(call, true);
     hand_over(number, control::LauncherAsked{number, std::move(beat), hold});
 }

@@ -18,9 +18,7 @@
 
 namespace muster::api {
 
-inline constexpr Duration hold_max = Duration::seconds(60); // longer holds are cut to it
 inline constexpr std::size_t client_token_bytes_max = 128;
-inline constexpr std::int64_t log_bytes_max = 4 * 1024 * 1024; // of one answer
 
 /// What the interface asks of the process that it is part of.
 class Backend {

@@ -81,7 +81,7 @@ void cancel(Rest& rest, Call& call) { rest.ask(call, control::Cancel{call.path["
 void why(Rest& rest, Call& call) { rest.ask(call, control::Why{call.path["job"]}); }
 void report(Rest& rest, Call& call) { rest.ask(call, control::GetReport{call.path["job"]}); }
 void await_workload(Rest& rest, Call& call) {
-    const Duration hold = std::min(call.duration("hold", Duration::seconds(30)), hold_max);
+    const Duration hold = std::min(call.duration("hold", Duration::seconds(30)), control::hold_max);
     rest.ask(call, control::AwaitWorkload{call.path["job"], hold});
 }
 
@@ -318,7 +318,7 @@ std::vector<Route> workload_routes() {
          {{"ranks", ParameterType::text, "ranks to read: 0,1; none: all of them"},
           {"from", ParameterType::text,
            "byte places by rank: 0:123,1:-4096 (negative: before the end)"},
-          {"bytes_max", ParameterType::integer, "bytes of the whole answer", log_bytes_max}},
+          {"bytes_max", ParameterType::integer, "bytes from each node", control::log_bytes_max}},
          nullptr,
          shape<JobLogs>,
          json,

@@ -80,7 +80,7 @@ bool waits_for_release(const CoreState& state, const WorkloadRecord& workload) {
 std::int64_t exit_code_of(const AttemptRecord& attempt) {
     if (attempt.outcome == AttemptOutcome::succeeded) return 0;
     if (attempt.cause && attempt.cause->exit_code != 0) return attempt.cause->exit_code;
-    return attempt.outcome == AttemptOutcome::cancelled ? cancelled_exit_code : lost_exit_code;
+    return attempt.outcome == AttemptOutcome::cancelled ? exit_cancelled : exit_lost;
 }
 
 void finish(CoreState& state, const WorkloadRecord& workload, WorkloadPhase phase,
@@ -114,7 +114,7 @@ bool settle_one(CoreState& state, const WorkloadId& id) {
     if (is_terminal(workload.phase)) return true;
     if (workload.phase == WorkloadPhase::queued) {
         if (!workload.stop_asked) return true;
-        finish(state, workload, WorkloadPhase::cancelled, cancelled_exit_code, workload.reason);
+        finish(state, workload, WorkloadPhase::cancelled, exit_cancelled, workload.reason);
         return true;
     }
     if (workload.phase != WorkloadPhase::stopping) return false; // a cancel on its way
@@ -133,7 +133,7 @@ bool settle_one(CoreState& state, const WorkloadId& id) {
     case AttemptOutcome::lost:
     case AttemptOutcome::none:
         if (workload.stop_asked)
-            finish(state, workload, WorkloadPhase::cancelled, cancelled_exit_code, attempt.reason);
+            finish(state, workload, WorkloadPhase::cancelled, exit_cancelled, attempt.reason);
         else
             recover(state, workload, attempt);
         break;

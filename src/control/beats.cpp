@@ -89,7 +89,8 @@ void on_released(CoreState& state, const NodeName& node, const HeldAttempt& held
         }
     }
     state.emit(actor_node(node),
-               DevicesReleased{key.workload, key.attempt, node, {ReasonCode::none, "", 0, 0, ""}});
+               DevicesReleased{
+                   key.workload, key.attempt, node, {ReasonCode::released, node.text, 0, 0, ""}});
 }
 
 bool lists(const AgentOrder& order, const AttemptKey& key) {
@@ -113,8 +114,10 @@ void release_never_taken(CoreState& state, const AgentBeat& beat, const AgentLiv
         if (attempt == nullptr || attempt->state != AttemptState::ended || reported) continue;
         if (lists(*agent.last_order, key)) continue;
         state.emit(actor_node(beat.node),
-                   DevicesReleased{
-                       key.workload, key.attempt, beat.node, {ReasonCode::none, "", 0, 0, ""}});
+                   DevicesReleased{key.workload,
+                                   key.attempt,
+                                   beat.node,
+                                   {ReasonCode::released, beat.node.text, 0, 0, ""}});
     }
 }
 

@@ -24,8 +24,6 @@ struct CoreState {
     void emit(const std::string& actor, Fact fact);
 };
 
-/// No poll is held longer than this, whatever was asked.
-inline constexpr Duration hold_max = Duration::seconds(60);
 /// A member launcher left without a result: its lead must say why within this time.
 inline constexpr Duration member_gone_limit = Duration::seconds(30);
 /// A cancelled attempt that does not end by itself is taken from its nodes after stop_grace and
@@ -42,13 +40,6 @@ inline constexpr Duration progress_record_share = Duration::seconds(2); // for e
 inline std::int64_t revision_base(const CoreState& state) {
     return state.live.began_at.ns / 1'000'000;
 }
-
-/// Exit codes of jobs that no rank gave one: cancelled (as after SIGTERM), lost.
-inline constexpr std::int64_t cancelled_exit_code = 143;
-inline constexpr std::int64_t lost_exit_code = 75;
-
-/// Bytes of logs that one request may ask of one node.
-inline constexpr std::int64_t log_bytes_max = 1024 * 1024;
 
 inline const std::string actor_controller = "controller";
 inline const std::string actor_scheduler = "scheduler";

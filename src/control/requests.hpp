@@ -86,5 +86,7 @@ using Response = std::variant<Submitted, WorkloadPage, WorkloadDetail, WhyView, 
                               NodePage, NodeView, JobLogs, ServerView>;
 
 inline constexpr std::int64_t page_limit_max = 1'000;
+inline constexpr Duration hold_max = Duration::seconds(60); // of a poll, whatever was asked
+inline constexpr std::int64_t log_bytes_max = 1024 * 1024;  // of one node in one answer
 
 } // namespace muster::control

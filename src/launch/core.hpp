@@ -156,7 +156,6 @@ inline constexpr Duration answer_min = Duration::millis(100); // polls answered 
 inline constexpr Duration stall_limit =
     Duration::seconds(1); // woken later: we were stopped, not they
 
-inline constexpr std::int64_t exit_lost = 75; // EX_TEMPFAIL: the attempt is over, the job is not
 inline constexpr std::int64_t exit_signalled = 128; // + signal
 
 class LaunchCore {

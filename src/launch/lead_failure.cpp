@@ -79,8 +79,7 @@ void Lead::on_cancel(Instant now) {
     ExitCause cause;
     cause.reason.code = ReasonCode::cancelled_by_user;
     cause.reason.subject = "request";
-    constexpr std::int64_t sigterm = 15; // what ranks get first
-    cause.exit_code = exit_signalled + sigterm;
+    cause.exit_code = exit_cancelled;
     decide({AttemptOutcome::cancelled, cause, cause.exit_code});
     begin_clear(now, MemberAction::leave, context_.full_grace());
 }

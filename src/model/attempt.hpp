@@ -46,6 +46,11 @@ MUSTER_DESCRIBE_ENUM(AttemptState, placed, starting, running, stopping, ended)
 enum class AttemptOutcome { none, succeeded, failed, cancelled, lost };
 MUSTER_DESCRIBE_ENUM(AttemptOutcome, none, succeeded, failed, cancelled, lost)
 
+/// Exit codes of jobs that no rank gave one: the attempt is lost, the job may not be (EX_TEMPFAIL);
+/// cancelled, as after SIGTERM.
+inline constexpr std::int64_t exit_lost = 75;
+inline constexpr std::int64_t exit_cancelled = 143;
+
 /// The first cause of an end. `consequences` names ranks that only followed.
 struct ExitCause {
     Reason reason;

@@ -145,7 +145,7 @@ struct DevicesReleased {
     WorkloadId id;
     AttemptNumber attempt = 0;
     NodeName node;
-    Reason reason; // none: reported free by the agent
+    Reason reason; // released; older journals: none, with the same meaning
     friend bool operator==(const DevicesReleased&, const DevicesReleased&) = default;
 };
 MUSTER_DESCRIBE(DevicesReleased, id, attempt, node, reason)

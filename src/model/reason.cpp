@@ -66,7 +66,6 @@ std::string explain(const Reason& reason) {
         return with_detail("the launcher on " + subject + " died", reason);
     case ReasonCode::node_lost: return "node " + subject + " gave no sign for " + have + " s";
     case ReasonCode::node_rebooted: return "node " + subject + " was rebooted";
-    case ReasonCode::node_left: return "node " + subject + " left";
     case ReasonCode::user_error:
         return with_detail("every rank failed alike within seconds, so a retry would fail too",
                            reason);
@@ -76,12 +75,12 @@ std::string explain(const Reason& reason) {
     case ReasonCode::no_progress:
         return with_detail(have + " failures in a row without a new step (limit " + need + ")",
                            reason);
-    case ReasonCode::workdir_missing: return "the working directory " + subject + " is not there";
     case ReasonCode::early_exit:
         return "rank " + subject + " ended with 0 while others ran on for " + have + " s";
     case ReasonCode::teardown_stuck: return have + " processes on " + subject + " survived SIGKILL";
     case ReasonCode::start_timeout:
         return "launcher on " + subject + " did not join within " + need + " s";
+    case ReasonCode::released: return "nothing of it is left on " + subject;
     case ReasonCode::joined: return "joined";
     case ReasonCode::came_back: return "beats again";
     case ReasonCode::cordoned_by_admin: return with_detail("cordoned by admin", reason);

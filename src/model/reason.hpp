@@ -31,15 +31,14 @@ enum class ReasonCode {
     launcher_lost,     // subject: node
     node_lost,         // subject: node, have: seconds without contact
     node_rebooted,     // subject: node
-    node_left,         // subject: node
     user_error,        // the same failure on every rank within seconds: not retried
     cannot_start,      // the command could not be executed; subject: what, not retried
     budget_spent,      // have: restarts in the window, need: the limit
     no_progress,       // have: failures without a new step, need: the limit
-    workdir_missing,   // subject: path
     early_exit,        // a rank ended with 0 while others ran on; subject: rank
     teardown_stuck,    // processes survived SIGKILL; subject: node, have: how many
     start_timeout,     // launchers did not meet in time; subject: node missing
+    released,          // its agent saw that no process is left; subject: node
     // nodes
     joined,
     came_back, // a lost node beats again
@@ -51,9 +50,9 @@ MUSTER_DESCRIBE_ENUM(ReasonCode, none, fits, waiting_for_devices, waiting_for_no
                      behind_in_queue, no_nodes, backing_off, larger_than_cluster, larger_than_nodes,
                      held_devices, cordoned_devices, silent_devices, submitted, finished,
                      cancelled_by_user, rank_failed, launcher_lost, node_lost, node_rebooted,
-                     node_left, user_error, cannot_start, budget_spent, no_progress,
-                     workdir_missing, early_exit, teardown_stuck, start_timeout, joined, came_back,
-                     cordoned_by_admin, uncordoned_by_admin, no_contact)
+                     user_error, cannot_start, budget_spent, no_progress, early_exit,
+                     teardown_stuck, start_timeout, released, joined, came_back, cordoned_by_admin,
+                     uncordoned_by_admin, no_contact)
 
 struct Reason {
     ReasonCode code = ReasonCode::none;

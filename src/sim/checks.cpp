@@ -49,8 +49,7 @@ void Checks::check_fact(const FactRecord& record, const control::Ledger& ledger)
         [&](const auto& fact) {
             using T = std::decay_t<decltype(fact)>;
             if constexpr (requires { fact.reason; })
-                if (!std::is_same_v<T, DevicesReleased> && !std::is_same_v<T, GenerationClosed> &&
-                    fact.reason.code == ReasonCode::none)
+                if (fact.reason.code == ReasonCode::none)
                     world_.violate("reason", describe(record.fact) + " has no reason");
             if constexpr (std::is_same_v<T, WorkloadAdmitted>) check_admission(fact, ledger);
             if constexpr (std::is_same_v<T, WorkloadFinished>) check_finish(fact, ledger);

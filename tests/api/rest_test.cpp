@@ -132,7 +132,7 @@ TEST_F(RestTest, QueryParametersAreChecked) {
     EXPECT_EQ(call("GET", "/v1/workloads/x:await?hold=-1s").status, 400);
     EXPECT_TRUE(backend_.asked.empty());
     call("GET", "/v1/workloads/x:await?hold=10h");
-    EXPECT_EQ(last_request<control::AwaitWorkload>().hold, hold_max);
+    EXPECT_EQ(last_request<control::AwaitWorkload>().hold, control::hold_max);
     call("GET", "/v1/workloads?all&limit=7&after=p");
     const auto list = last_request<control::ListWorkloads>();
     EXPECT_TRUE(list.all);

@@ -28,9 +28,6 @@ struct FileJournalCallbacks {
     std::function<void()> relieved;
 };
 
-/// Above this size, and twice the size after the last rewrite, rewriting pays.
-inline constexpr std::int64_t compaction_bytes_min = std::int64_t{1} * 1024 * 1024;
-
 template <class Record>
 class FileJournal final : public runtime::Journal<Record> {
   public:
@@ -83,18 +80,13 @@ class FileJournal final : public runtime::Journal<Record> {
         if (callbacks_.durable) callbacks_.durable(newest_);
         return status;
     }
-    bool troubled() const { return troubled_; }
 
-    bool wants_compaction() const {
-        return file_.bytes() > compaction_bytes_min && file_.bytes() > 2 * compacted_bytes_;
-    }
     /// `records` add up to the ledger that all appended ones add up to, those that wait included.
     Status rewrite(const std::vector<Record>& records) {
         std::vector<std::string> texts;
         for (const auto& record : records)
             texts.push_back(codec::to_json(record, codec::Style::exact));
         if (auto status = file_.rewrite(texts); !status) return status;
-        compacted_bytes_ = file_.bytes();
         if (waiting_.empty()) return ok();
         waiting_.clear();
         troubled_ = false;
@@ -111,7 +103,6 @@ class FileJournal final : public runtime::Journal<Record> {
     std::vector<std::string> waiting_;
     Sequence newest_ = 0;
     bool troubled_ = false;
-    std::int64_t compacted_bytes_ = 0;
 };
 
 } // namespace muster::io

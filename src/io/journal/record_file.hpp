@@ -17,8 +17,6 @@
 
 namespace muster::io {
 
-inline constexpr std::size_t record_bytes_max = std::size_t{16} * 1024 * 1024;
-
 /// The stored form of a text, with its line break.
 std::string record_line(std::string_view text);
 /// The text of a stored line (without line break); an error says what is wrong with it.

@@ -82,13 +82,11 @@ TEST(FileJournal, RewriteShrinksIt) {
     const TemporaryFolder folder;
     auto opened = Journal::open(path_in(folder), "boot-1", {});
     ASSERT_TRUE(opened);
-    Sequence last = 0;
-    while (!opened->journal->wants_compaction()) {
-        opened->journal->append(facts_between(last + 1, last + 500));
-        last += 500;
-    }
+    constexpr Sequence last = 1'000;
+    opened->journal->append(facts_between(1, last));
+    const auto before = contents(path_in(folder)).size();
     ASSERT_TRUE(opened->journal->rewrite(facts_between(last - 1, last)));
-    EXPECT_FALSE(opened->journal->wants_compaction());
+    EXPECT_LT(contents(path_in(folder)).size(), before / 100);
     opened->journal->append({fact_number(last + 1)});
     auto again = Journal::open(path_in(folder), "boot-1", {});
     ASSERT_TRUE(again);
