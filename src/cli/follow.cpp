@@ -143,8 +143,11 @@ void Session::wait_until(const bool& flag, Duration limit) {
 }
 
 void Session::logs_loop(Api& api) {
-    LogQuery query{
-        .job = id_, .ranks = options_.ranks, .tail = options_.tail, .since = options_.since};
+    LogQuery query{.job = id_,
+                   .ranks = options_.ranks,
+                   .tail = options_.tail,
+                   .since = options_.since,
+                   .follow = true};
     if (query.ranks.empty())
         for (std::int64_t rank = 0; rank < ranks_; ++rank) query.ranks.push_back(rank);
     LogPrinter printer({.terminal = screen_.out(),
@@ -186,6 +189,7 @@ void Session::logs_loop(Api& api) {
     screen_.flush();
     const std::scoped_lock lock(mutex_);
     logs_done_ = true;
+    result_.logs_whole = !reader.incomplete() && !api.cancelled();
     changed_.notify_all();
 }
 
@@ -226,6 +230,8 @@ Followed Session::run(Interrupt& interrupt) {
     allow_pauses();
     screen_.end_live(signal != 0);
     result_.signal = signal;
+    if (result_.over() && !result_.logs_whole)
+        screen_.own_line(missing_lines(screen_.err(), name_));
     return result_;
 }
 
@@ -235,6 +241,14 @@ Followed follow(const FollowOptions& options, const WorkloadDetail& start, Scree
     Interrupt interrupt;
     Session session(options, start, screen);
     return session.run(interrupt);
+}
+
+std::string missing_lines(const Terminal& terminal, const std::string& job) {
+    return styled(
+        terminal, Style::yellow,
+        say("some lines of {0} were not read: muster logs {0} shows them once all its nodes "
+            "answer (muster nodes)",
+            job));
 }
 
 int job_exit_code(const WorkloadView& job) {

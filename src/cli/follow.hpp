@@ -40,11 +40,15 @@ struct Followed {
     std::optional<WorkloadDetail> job; // as last seen
     int signal = 0;                    // not 0: interrupted
     std::optional<Error> error;        // given up
+    bool logs_whole = true;            // false: over, and lines are missing
     bool over() const { return job && is_terminal(job->workload.phase); }
 };
 
 /// Blocks. Prints through `screen`.
 Followed follow(const FollowOptions& options, const WorkloadDetail& start, Screen& screen);
+
+/// Some lines could not be read, and what to do.
+std::string missing_lines(const Terminal& terminal, const std::string& job);
 
 /// What a job's end is for the caller's shell: its own code, at least 1 where it did not succeed.
 int job_exit_code(const WorkloadView& job);

@@ -85,7 +85,8 @@ std::vector<LogPosition> LogMerge::wants() const {
     for (const auto& [number, rank] : ranks_)
         if (!rank.found) want(number, rank.from, {});
     for (const auto& [key, source] : sources_)
-        if (source.lines.empty()) want(key.rank, source.next, key.node);
+        if (source.lines.empty() && !(source.end && source.next >= *source.end))
+            want(key.rank, source.next, key.node);
     return positions;
 }
 
@@ -94,10 +95,17 @@ void LogMerge::take(const LogChunk& chunk) {
     rank.heard = true;
     if (chunk.next <= 0) return; // that node never had the rank
     rank.found = true;
-    Source& source = sources_[Key{chunk.node, chunk.rank}];
+    const Key key{chunk.node, chunk.rank};
+    Source& source = sources_[key];
     if (source.next > 0 && chunk.from > source.next) bytes_skipped_ += chunk.from - source.next;
     source.next = chunk.next;
     source.caught_up = chunk.text.empty() || chunk.end_of_log;
+    source.silent = false;
+    source.fresh = true;
+    if (limited_ && !source.end) {
+        const auto known = ends_.find(key);
+        source.end = known == ends_.end() ? chunk.next : known->second;
+    }
     std::string_view text = chunk.text;
     while (!text.empty()) {
         const auto end = text.find('\n');
@@ -112,13 +120,26 @@ void LogMerge::take(const LogChunk& chunk) {
 }
 
 void LogMerge::answered(const std::vector<LogPosition>& asked) {
-    for (const auto& position : asked)
+    for (const auto& position : asked) {
         if (const auto rank = ranks_.find(position.rank); rank != ranks_.end())
             rank->second.heard = true;
+        const auto source = sources_.find(Key{position.node, position.rank});
+        if (source != sources_.end() && !source->second.fresh) source->second.silent = true;
+    }
+    for (auto& [key, source] : sources_) source.fresh = false;
+}
+
+void LogMerge::limit(const LogChunk& at_end) { ends_[Key{at_end.node, at_end.rank}] = at_end.next; }
+
+void LogMerge::unlimited() {
+    limited_ = false;
+    ends_.clear();
+    for (auto& [key, source] : sources_) source.end.reset();
 }
 
 void LogMerge::start_over() {
     sources_.clear();
+    ends_.clear();
     for (auto& [number, rank] : ranks_) {
         rank.from = 0;
         rank.found = false;
@@ -145,7 +166,7 @@ std::vector<LogLine> LogMerge::ready() {
         if (!rank.heard) return lines;
     const auto blocked = [&] {
         for (const auto& [key, source] : sources_)
-            if (source.lines.empty() && !source.caught_up) return true;
+            if (source.lines.empty() && !at_end(source)) return true;
         return false;
     };
     while (!blocked()) {
@@ -166,7 +187,7 @@ bool LogMerge::caught_up() const {
     for (const auto& [number, rank] : ranks_)
         if (!rank.heard) return false;
     for (const auto& [key, source] : sources_)
-        if (!source.caught_up || !source.lines.empty()) return false;
+        if (!at_end(source) || !source.lines.empty()) return false;
     return true;
 }
 

@@ -44,15 +44,23 @@ class LogMerge {
     /// again, for its rank may be started again; the server says when the job's log is over.
     std::vector<LogPosition> wants() const;
     void take(const LogChunk& chunk);
-    /// The answer to `asked` was taken whole: what it did not hold is not there now.
+    /// The answer to `asked` was taken whole: what it did not hold is not there now. A source that
+    /// gave no chunk is silent, and nobody waits for it until it gives one again.
     void answered(const std::vector<LogPosition>& asked);
-    /// Lines that can be printed: none older can come from a source that still has some to read.
+    /// From now on a source is read up to where its log ended when limit() was told of it, or when
+    /// it was seen first; however much is written meanwhile.
+    void limit_to_ends() { limited_ = true; }
+    /// Where a log ends now: the answer to a position that is negative.
+    void limit(const LogChunk& at_end);
+    void unlimited();
+    /// Lines that can be printed: none older can come from a source that still has some to read,
+    /// silent ones left out.
     std::vector<LogLine> ready();
     /// The job was placed anew, maybe on other nodes: read from the start, drop what was seen.
     void start_over();
     /// Everything left, in order; after the last chunk.
     std::vector<LogLine> rest();
-    /// True once everything that there is now was read and handed out.
+    /// True once everything that there is now was read and handed out, as far as nodes answer.
     bool caught_up() const;
     std::int64_t bytes_skipped() const { return bytes_skipped_; }
 
@@ -64,7 +72,10 @@ class LogMerge {
     };
     struct Source {
         std::int64_t next = 0;
-        bool caught_up = false; // the last answer held nothing new
+        std::optional<std::int64_t> end{}; // nothing is read beyond
+        bool caught_up = false;            // the last answer held nothing new
+        bool silent = false;               // the last answer held no chunk of it
+        bool fresh = false;                // taken since the last answered()
         std::deque<LogLine> lines;
     };
     struct Rank {
@@ -75,9 +86,14 @@ class LogMerge {
         Instant seen;       // lines up to here were taken before start_over()
     };
     std::optional<LogLine> pop_oldest();
+    static bool at_end(const Source& source) {
+        return source.caught_up || source.silent || (source.end && source.next >= *source.end);
+    }
 
     std::map<std::int64_t, Rank> ranks_;
     std::map<Key, Source> sources_;
+    std::map<Key, std::int64_t> ends_; // as limit() was told
+    bool limited_ = false;
     std::int64_t bytes_skipped_ = 0; // older than what the node keeps
 };
 

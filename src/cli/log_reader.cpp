@@ -36,7 +36,25 @@ std::string LogReader::target_of(const std::vector<LogPosition>& positions) cons
                     "/logs?from=" + from + "&bytes_max=" + std::to_string(round_bytes_max));
 }
 
+/// Asks where each rank's log ends now, and has the merge read up to there.
+Status LogReader::find_ends() {
+    merge_.limit_to_ends();
+    for (std::size_t at = 0; at < query_.ranks.size(); at += ranks_per_round_max) {
+        const std::size_t count = std::min(ranks_per_round_max, query_.ranks.size() - at);
+        std::vector<LogPosition> positions;
+        for (std::size_t i = at; i < at + count; ++i)
+            positions.push_back({.rank = query_.ranks[i], .node = {}, .from = -1});
+        const auto logs = api_.get<JobLogs>(target_of(positions));
+        if (!logs) return fail(logs.error());
+        for (const auto& chunk : logs->chunks) merge_.limit(chunk);
+    }
+    ends_known_ = true;
+    return ok();
+}
+
 Result<bool> LogReader::round() {
+    if (!ends_known_ && (in_tail_ || !query_.follow))
+        if (const auto found = find_ends(); !found) return fail(found.error());
     auto positions = merge_.wants();
     const bool whole = positions.size() <= ranks_per_round_max;
     if (!whole) {
@@ -62,22 +80,29 @@ Result<bool> LogReader::round() {
     }
     hand_on(merge_.ready());
     if (logs->finished && whole) finished_ = true;
-    if (finished_ || merge_.caught_up()) {
-        const bool was_in_tail = in_tail_;
-        in_tail_ = false;
-        if (was_in_tail)
-            hand_on({std::make_move_iterator(tail_.begin()), std::make_move_iterator(tail_.end())});
-        tail_.clear();
-    }
-    if (finished_) close();
+    if (finished_)
+        close();
+    else if (in_tail_ && merge_.caught_up())
+        end_tail();
     return news;
 }
 
-void LogReader::close() {
+/// The last lines are there. Whoever follows reads on without a limit.
+void LogReader::end_tail() {
     in_tail_ = false;
     for (const auto& line : tail_) sink_(line);
     tail_.clear();
+    if (query_.follow) merge_.unlimited();
+}
+
+void LogReader::start_over() {
+    merge_.start_over();
+    ends_known_ = false;
+}
+
+void LogReader::close() {
     hand_on(merge_.rest());
+    if (in_tail_) end_tail();
 }
 
 void LogReader::hand_on(std::vector<LogLine> lines) {
@@ -97,6 +122,7 @@ void LogReader::tell_errors(const JobLogs& logs) {
         if (std::find(errors_.begin(), errors_.end(), error) == errors_.end())
             notice_(say("logs are incomplete: {}", error));
     errors_ = logs.errors;
+    had_errors_ = had_errors_ || !errors_.empty();
 }
 
 bool looks_like_error(std::string_view text) {

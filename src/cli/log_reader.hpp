@@ -25,6 +25,7 @@ struct LogQuery {
     std::vector<std::int64_t> ranks;
     std::int64_t tail = -1; // lines over all ranks; negative: all
     Instant since;
+    bool follow = false; // else: up to where the logs end at the first round
 };
 
 class LogReader {
@@ -38,15 +39,20 @@ class LogReader {
     Result<bool> round();
     /// The job is over and everything was read.
     bool finished() const { return finished_; }
-    /// Everything there is now was read.
+    /// Everything there is now was read, as far as nodes answer.
     bool caught_up() const { return merge_.caught_up(); }
+    /// Some node could not be asked, and its lines are missing. A follow reads them once it
+    /// answers.
+    bool incomplete() const { return query_.follow ? !errors_.empty() : had_errors_; }
     /// The job was placed anew.
-    void start_over() { merge_.start_over(); }
+    void start_over();
     /// Hands on what is held back; no more rounds follow.
     void close();
 
   private:
     std::string target_of(const std::vector<LogPosition>& positions) const;
+    Status find_ends();
+    void end_tail();
     void hand_on(std::vector<LogLine> lines);
     void tell_errors(const JobLogs& logs);
 
@@ -57,9 +63,11 @@ class LogReader {
     LogMerge merge_;
     std::size_t next_batch_ = 0;
     bool finished_ = false;
+    bool ends_known_ = false;
     bool in_tail_ = false; // still collecting the last lines
     std::deque<LogLine> tail_;
-    std::vector<std::string> errors_;
+    std::vector<std::string> errors_; // of the last answer
+    bool had_errors_ = false;
     bool told_skipped_ = false;
 };
 

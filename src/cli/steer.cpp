@@ -16,6 +16,7 @@ namespace muster::cli {
 namespace {
 
 constexpr Duration wait_hold_max = Duration::seconds(20);
+constexpr Duration logs_pause = Duration::millis(50); // after a round that brought nothing
 
 /// "10m" back from now, or a time.
 Result<Instant> parse_since(const std::string& text) {
@@ -48,7 +49,6 @@ int read_logs_once(Api& api, const LogsFlags& flags, FollowOptions options,
     const auto digits = std::to_string(detail.workload.ranks - 1).size();
     LogPrinter printer(
         {.terminal = terminal, .rank_digits = static_cast<int>(digits), .times = flags.times});
-    bool whole = true;
     LogReader reader(
         api,
         {.job = options.job, .ranks = options.ranks, .tail = options.tail, .since = options.since},
@@ -57,18 +57,20 @@ int read_logs_once(Api& api, const LogsFlags& flags, FollowOptions options,
             if (const auto text = printer.print(line)) std::puts(text->c_str());
         },
         [&](const std::string& text) {
-            whole = false;
             std::fflush(stdout);
             std::fprintf(stderr, "%s\n", styled(terminal, Style::yellow, text).c_str());
         });
     while (!reader.finished() && !std::ferror(stdout)) {
         auto news = reader.round();
         if (!news) return report_error(news.error());
-        if (!*news && reader.caught_up()) break;
+        if (reader.caught_up()) break;
+        if (!*news) pause_for(logs_pause);
     }
     reader.close();
     std::fflush(stdout);
-    return exit_ok;
+    if (!reader.incomplete()) return exit_ok;
+    std::fprintf(stderr, "%s\n", missing_lines(terminal, to_text(detail.workload.name)).c_str());
+    return exit_unreachable;
 }
 
 } // namespace
@@ -101,7 +103,7 @@ int do_logs(const LogsFlags& flags) {
     const Followed followed = follow(options, *detail, screen);
     if (followed.over()) {
         for (const auto& line : verdict_lines(screen.err(), *followed.job)) screen.own_line(line);
-        return exit_ok;
+        return followed.logs_whole ? exit_ok : exit_unreachable;
     }
     if (followed.error) return report_error(*followed.error);
     screen.own_line(say("{0} goes on. Stop it: muster cancel {0}", to_text(detail->workload.name)));

@@ -145,6 +145,31 @@ TEST(LogMerge, ARankThatIsNowhereYetHoldsNobodyUp) {
     EXPECT_EQ(merge.wants().size(), 2u);
 }
 
+TEST(LogMerge, ANodeThatFellSilentHoldsNobodyUp) {
+    LogMerge merge;
+    merge.add_rank(0, 0);
+    merge.add_rank(1, 0);
+    auto of_n2 = chunk(1, 0, "20 1.1 o b\n");
+    of_n2.node.text = "n2";
+    merge.take(chunk(0, 0, "10 1.1 o a\n30 1.1 o c\n"));
+    merge.take(of_n2);
+    merge.answered({});
+    EXPECT_EQ(texts(merge.ready()), "a;b;"); // n2 may have more before c
+    const auto asked = merge.wants();
+    ASSERT_EQ(asked.size(), 1u);
+    EXPECT_EQ(asked[0].node.text, "n2");
+    merge.take(chunk(0, 22, ""));
+    merge.answered(asked); // n2 did not: nobody knows when it will
+    EXPECT_EQ(texts(merge.ready()), "c;");
+    EXPECT_TRUE(merge.caught_up());
+    // It is back: what it kept comes late, and from then on n1 waits for it again.
+    of_n2 = chunk(1, 11, "25 1.1 o late\n");
+    of_n2.node.text = "n2";
+    merge.take(of_n2);
+    merge.take(chunk(0, 22, "40 1.1 o d\n"));
+    EXPECT_EQ(texts(merge.ready()), "late;");
+}
+
 TEST(LogMerge, CountsWhatIsNotKeptAnyMore) {
     LogMerge merge;
     merge.add_rank(0, 0);
