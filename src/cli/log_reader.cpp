@@ -2,9 +2,9 @@
 
 #include "base/text.hpp"
 #include "cli/messages.hpp"
+#include "io/logs/error_context.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace muster::cli {
 namespace {
@@ -125,24 +125,17 @@ void LogReader::tell_errors(const JobLogs& logs) {
     had_errors_ = had_errors_ || !errors_.empty();
 }
 
-bool looks_like_error(std::string_view text) {
-    if (text.starts_with("Traceback (most recent call last)")) return true;
-    if (text.starts_with("Segmentation fault") || text.starts_with("Fatal Python error"))
-        return true;
-    constexpr std::array<std::string_view, 3> kinds = {"Error", "Exception", "Interrupt"};
-    const auto word = text.substr(0, text.find(':'));
-    if (word.empty() || word.find(' ') != std::string_view::npos) return false;
-    return std::any_of(kinds.begin(), kinds.end(), [&](auto kind) { return word.ends_with(kind); });
-}
-
 std::optional<std::string> LogPrinter::print(const LogLine& line) {
     if (line.attempt != shown_.attempt || line.generation != shown_.generation)
         shown_ = {line.attempt, line.generation, false, {}};
     const bool notice = line.source == LogSource::muster;
     if (notice && shown_.notices.size() < notices_max && !shown_.notices.insert(line.text).second)
         return std::nullopt;
+    const bool first_error = !notice && !shown_.error && io::looks_like_error(line.text);
+    if (first_error) shown_.error = true;
+    const bool marked = first_error && !look_.terminal.colour;
     const std::string number = std::to_string(line.rank);
-    std::string prefix = "[" + number + "]";
+    std::string prefix = "[" + number + (marked ? "!]" : "]");
     if (static_cast<int>(number.size()) < look_.rank_digits)
         prefix.append(static_cast<std::size_t>(look_.rank_digits) - number.size(), ' ');
     std::string text;
@@ -150,9 +143,7 @@ std::optional<std::string> LogPrinter::print(const LogLine& line) {
     text += styled_rank(look_.terminal, line.rank, prefix) + " ";
     const std::string said = printable(line.text, look_.terminal.colour);
     if (notice) return text + styled(look_.terminal, Style::yellow, say("muster: ") + said);
-    if (shown_.error || !looks_like_error(line.text)) return text + said;
-    shown_.error = true;
-    return text + styled(look_.terminal, Style::red, said);
+    return text + (first_error ? styled(look_.terminal, Style::red, said) : said);
 }
 
 } // namespace muster::cli

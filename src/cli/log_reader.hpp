@@ -71,8 +71,9 @@ class LogReader {
     bool told_skipped_ = false;
 };
 
-/// Prints merged lines with their ranks; the first error and Muster's notices stand out. A notice
-/// that every rank's log holds is shown once.
+/// Prints merged lines with their ranks; a generation's first error and Muster's notices stand out:
+/// by colour, and without colours as "[3!]" and "muster:". A notice that every rank's log holds is
+/// shown once.
 class LogPrinter {
   public:
     struct Look {
@@ -94,8 +95,5 @@ class LogPrinter {
     Look look_;
     Shown shown_; // of the newest generation
 };
-
-/// A line with which a traceback or a crash begins.
-bool looks_like_error(std::string_view text);
 
 } // namespace muster::cli

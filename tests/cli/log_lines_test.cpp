@@ -211,13 +211,23 @@ TEST(LogPrinter, PlainWithoutATerminal) {
     EXPECT_EQ(printer.print(line), "[11] muster: killed");
 }
 
-TEST(Errors, LookLikeErrors) {
-    EXPECT_TRUE(looks_like_error("Traceback (most recent call last):"));
-    EXPECT_TRUE(looks_like_error("torch.cuda.OutOfMemoryError: CUDA out of memory"));
-    EXPECT_TRUE(looks_like_error("KeyboardInterrupt"));
-    EXPECT_FALSE(looks_like_error("no Error: here"));
-    EXPECT_FALSE(looks_like_error("step 5"));
-    EXPECT_FALSE(looks_like_error(""));
+TEST(LogPrinter, MarksTheFirstErrorWithoutColours) {
+    for (const char* error :
+         {"Traceback (most recent call last):", "CUDA error: an illegal access",
+          "node3:7 NCCL error: unhandled", "FATAL: no space", "terminate called after throwing",
+          "ERROR: no such file", "AssertionError"}) {
+        LogPrinter printer({.terminal = {}, .rank_digits = 2});
+        LogLine line{.rank = 1,
+                     .at = {},
+                     .attempt = 1,
+                     .generation = 1,
+                     .source = LogSource::err,
+                     .text = "step 5"};
+        EXPECT_EQ(printer.print(line), "[1]  step 5");
+        line.text = error;
+        EXPECT_EQ(printer.print(line), "[1!]  " + line.text);
+        EXPECT_EQ(printer.print(line), "[1]  " + line.text) << "the second one";
+    }
 }
 
 TEST(Grep, MatchesBytesAndRefusesNonsense) {

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view traceback_head = "Traceback (most recent call last):";
 
+/// Anywhere in a line.
 constexpr std::array<std::string_view, 17> error_marks{
     traceback_head,
     "Error:",
@@ -31,12 +32,21 @@ constexpr std::array<std::string_view, 17> error_marks{
     "core dumped",
 };
 
+/// How the names of Python's exceptions end. One raised without a message is a line of its own.
+constexpr std::array<std::string_view, 3> exception_endings{"Error", "Exception", "Interrupt"};
+
 } // namespace
 
 bool looks_like_error(std::string_view line) {
-    return std::any_of(error_marks.begin(), error_marks.end(), [&](std::string_view mark) {
-        return line.find(mark) != std::string_view::npos;
-    });
+    const bool marked =
+        std::any_of(error_marks.begin(), error_marks.end(), [&](std::string_view mark) {
+            return line.find(mark) != std::string_view::npos;
+        });
+    if (marked) return true;
+    const std::string_view word = line.substr(0, line.find(':'));
+    return word.find(' ') == std::string_view::npos &&
+           std::any_of(exception_endings.begin(), exception_endings.end(),
+                       [&](std::string_view ending) { return word.ends_with(ending); });
 }
 
 std::string last_traceback(const std::deque<std::string>& lines) {

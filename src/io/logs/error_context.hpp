@@ -8,7 +8,8 @@
 
 namespace muster::io {
 
-/// A line that tells of an error: a traceback's head, "...Error: ...", a crash report.
+/// A line that tells of an error: a traceback's head, an exception, a crash report. The one rule
+/// for what is kept, for what stands out on a terminal and in `muster logs`.
 bool looks_like_error(std::string_view line);
 
 /// The last Python traceback in the lines, from its head to its final line; empty if there is none.

@@ -51,6 +51,13 @@ TEST(LastLines, AreFewAndCut) {
 TEST(LooksLikeError, KnowsErrorsFromOrdinaryLines) {
     EXPECT_TRUE(looks_like_error("ValueError: bad"));
     EXPECT_TRUE(looks_like_error("Segmentation fault (core dumped)"));
+    EXPECT_TRUE(looks_like_error("torch.cuda.OutOfMemoryError: CUDA out of memory"));
+    EXPECT_TRUE(looks_like_error("AssertionError"));
+    EXPECT_TRUE(looks_like_error("KeyboardInterrupt"));
+    EXPECT_TRUE(looks_like_error("12:00 [rank0] ERROR: no such file"));
+    EXPECT_FALSE(looks_like_error(""));
+    EXPECT_FALSE(looks_like_error("step 5"));
+    EXPECT_FALSE(looks_like_error("no Error here"));
     EXPECT_FALSE(looks_like_error("step 3 loss 0.5 error rate 0.1"));
     EXPECT_FALSE(looks_like_error("UserWarning: slow"));
 }
