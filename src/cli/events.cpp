@@ -6,13 +6,11 @@
 #include "cli/interrupt.hpp"
 #include "cli/messages.hpp"
 #include "cli/pages.hpp"
-#include "cli/pause.hpp"
 #include "cli/print.hpp"
 #include "cli/table.hpp"
 #include "cli/watch.hpp"
 
 #include <algorithm>
-#include <thread>
 
 namespace muster::cli {
 namespace {
@@ -79,9 +77,8 @@ int do_events(const EventsFlags& flags) {
     for (const auto& event : *events) print_text(event_text(event, flags.output, terminal));
     if (!flags.watch) return exit_ok;
 
-    Interrupt interrupt;
     int code = exit_ok;
-    std::jthread stream([&] {
+    const auto stream = [&] {
         const auto status = api->events(
             after,
             [&](const EventView& event) {
@@ -90,13 +87,8 @@ int do_events(const EventsFlags& flags) {
             },
             [](const Error& error) { report_error(error); });
         if (!status) code = report_error(status.error());
-        interrupt.done();
-    });
-    interrupt.wait();
-    stop_pauses();
-    api->cancel();
-    stream.join();
-    allow_pauses();
+    };
+    if (until_interrupted(stream, [&] { api->cancel(); }) != 0) tell_watch_ended();
     return code;
 }
 

@@ -1,5 +1,9 @@
 #include "cli/interrupt.hpp"
 
+#include "cli/pause.hpp"
+
+#include <thread>
+
 namespace muster::cli {
 namespace {
 
@@ -40,6 +44,22 @@ int Interrupt::wait() {
 
 void Interrupt::done() {
     if (!done_.exchange(true)) pthread_kill(owner_, done_signal());
+}
+
+int until_interrupted(const std::function<void()>& work, const std::function<void()>& cancel) {
+    Interrupt interrupt;
+    std::jthread thread([&] {
+        work();
+        interrupt.done();
+    });
+    const int signal = interrupt.wait();
+    if (signal != 0) {
+        stop_pauses();
+        cancel();
+    }
+    thread.join();
+    allow_pauses();
+    return signal;
 }
 
 } // namespace muster::cli

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <pthread.h>
 
 namespace muster::cli {
@@ -30,5 +31,9 @@ class Interrupt {
     pthread_t owner_;
     std::atomic<bool> done_{false};
 };
+
+/// Does `work` on a thread of its own until it is done or a signal comes; then `cancel` shall end
+/// it early, as pauses end. The signal, or 0.
+int until_interrupted(const std::function<void()>& work, const std::function<void()>& cancel);
 
 } // namespace muster::cli

@@ -5,6 +5,7 @@
 #include "cli/errors.hpp"
 #include "cli/follow.hpp"
 #include "cli/grep.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/messages.hpp"
 #include "cli/pause.hpp"
 #include "cli/progress_line.hpp"
@@ -16,7 +17,8 @@ namespace muster::cli {
 namespace {
 
 constexpr Duration wait_hold_max = Duration::seconds(20);
-constexpr Duration logs_pause = Duration::millis(50); // after a round that brought nothing
+constexpr Duration cancel_wait_max = Duration::hours(2); // cancel --wait, for each job
+constexpr Duration logs_pause = Duration::millis(50);    // after a round that brought nothing
 
 /// "10m" back from now, or a time.
 Result<Instant> parse_since(const std::string& text) {
@@ -118,7 +120,7 @@ struct WaitResult {
 };
 
 /// Held requests until the job is over; the server may be away in between.
-WaitResult wait_for_job(Api& api, const std::string& job, Duration limit) {
+WaitResult await_job(Api& api, const std::string& job, Duration limit) {
     Duration waited;
     Duration away;
     const Instant begin = wall_now();
@@ -130,6 +132,8 @@ WaitResult wait_for_job(Api& api, const std::string& job, Duration limit) {
         if (detail) {
             away = {};
             if (is_terminal(detail->workload.phase)) return {detail->workload, 0};
+        } else if (api.cancelled()) {
+            return {std::nullopt, exit_detached};
         } else {
             const bool passing =
                 code_retryable(detail.error().code) || detail.error().code == Code::unknown_outcome;
@@ -148,6 +152,17 @@ WaitResult wait_for_job(Api& api, const std::string& job, Duration limit) {
     }
 }
 
+/// As above, or until Ctrl-C: exit_detached.
+WaitResult wait_for_job(Api& api, const std::string& job, Duration limit) {
+    WaitResult result;
+    const int signal =
+        until_interrupted([&] { result = await_job(api, job, limit); }, [&] { api.cancel(); });
+    if (signal == 0 || result.job) return result;
+    return {std::nullopt, exit_detached};
+}
+
+void tell(const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); }
+
 } // namespace
 
 int do_wait(const WaitFlags& flags) {
@@ -165,6 +180,8 @@ int do_wait(const WaitFlags& flags) {
     auto api = Api::connect(flags.common);
     if (!api) return report_error(api.error());
     const auto result = wait_for_job(*api, flags.job, limit);
+    if (result.code == exit_detached)
+        tell(say("no longer waiting; {0} goes on. Wait again: muster wait {0}", flags.job));
     if (!result.job) return result.code;
     std::fprintf(stderr, "%s\n",
                  say("{} {}, exit code {}", to_text(result.job->name), state_word(*result.job),
@@ -185,7 +202,12 @@ int do_cancel(const CancelFlags& flags) {
         }
         const auto& view = detail->workload;
         if (flags.wait && !is_terminal(view.phase)) {
-            const auto result = wait_for_job(*api, to_text(view.id), Duration::hours(2));
+            const auto result = wait_for_job(*api, to_text(view.id), cancel_wait_max);
+            if (result.code == exit_detached) {
+                tell(say("no longer waiting; {0} is being stopped. Wait on: muster wait {0}",
+                         to_text(view.name)));
+                return exit_detached;
+            }
             if (!result.job) {
                 code = result.code;
                 continue;

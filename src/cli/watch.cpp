@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -129,7 +130,7 @@ int watch(const CommonFlags& common, const Render& render, const std::function<b
         if (const int result = shown.draw_loop(*api); result != exit_ok) code = result;
         interrupt.done();
     });
-    interrupt.wait();
+    const int signal = interrupt.wait();
     shown.stop();
     stop_pauses();
     api->cancel();
@@ -137,7 +138,13 @@ int watch(const CommonFlags& common, const Render& render, const std::function<b
     drawing.join();
     events.join();
     allow_pauses();
+    if (signal != 0) tell_watch_ended();
     return code;
+}
+
+void tell_watch_ended() {
+    std::fflush(stdout);
+    std::fprintf(stderr, "%s\n", say("no longer watching; what runs goes on").c_str());
 }
 
 } // namespace muster::cli

@@ -20,4 +20,7 @@ using Render = std::function<Result<std::string>(Api&, int width)>;
 /// Until Ctrl-C. `done` (may be empty) ends it when true after a rendering.
 int watch(const CommonFlags& common, const Render& render, const std::function<bool()>& done = {});
 
+/// What a signal ended, on standard error.
+void tell_watch_ended();
+
 } // namespace muster::cli

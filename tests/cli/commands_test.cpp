@@ -171,6 +171,16 @@ TEST_F(Commands, WaitEndsAsTheJobOrWith124) {
     EXPECT_EQ(muster({"wait", "charlm", "--timeout", "5"}).code, 2);
 }
 
+TEST_F(Commands, CancelWaitsForEachJob) {
+    const std::string path = "POST /v1/workloads/";
+    server.answers(path + "a:cancel", job(WorkloadPhase::stopping));
+    server.answers(path + "b:cancel", job(WorkloadPhase::stopping));
+    server.answers("GET " + path_of(":await"), job(WorkloadPhase::cancelled));
+    const Ran ran = muster({"cancel", "--wait", "a", "b"});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.out, "charlm cancelled\ncharlm cancelled\n");
+}
+
 TEST_F(Commands, LogsAreMergedFilteredAndCut) {
     server.answers("GET /v1/workloads/charlm", job(WorkloadPhase::succeeded));
     server.answers("GET " + path_of("/logs"),

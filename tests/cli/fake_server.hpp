@@ -78,6 +78,7 @@ class FakeServer {
         const std::scoped_lock lock(mutex_);
         asked_[call].push_back(request);
         if (request.path == "/v1/events:stream") {
+            if (on_stream) on_stream();
             if (auto stream = responder.stream()) {
                 for (const auto& event : events)
                     stream->write("data: " + codec::to_json(event) + "\n\n");
@@ -92,7 +93,8 @@ class FakeServer {
     }
 
   public:
-    std::vector<EventView> events; // of the stream; set before it is asked for
+    std::vector<EventView> events;   // of the stream; set before it is asked for
+    std::function<void()> on_stream; // called when it is; set before, too
 
   private:
     std::mutex mutex_;
