@@ -77,7 +77,7 @@ class AgentShell : runtime::Outbox<agent::AgentCommand> {
     void carry_out(const agent::GiveUp& command) { outcome_ = fail(command.error); }
 
     const NodeDir& dir_;
-    mutable io::SystemClock clock_;
+    mutable io::SystemClock clock_{{.not_before = {}, .read = {}, .tell = io::log_clock_news}};
     Mailbox<agent::AgentEvent> mailbox_;
     AgentJournal journal_;
     agent::AgentCore core_;

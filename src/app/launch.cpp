@@ -46,7 +46,7 @@ int run_managed(const std::string& attempt_dir) {
     if (!lock) return refuse(lock.error(), EXIT_FAILURE);
     if (const auto log = open_launcher_log(attempt_dir); !log)
         return refuse(log.error(), EXIT_FAILURE);
-    io::SystemClock clock;
+    io::SystemClock clock({.not_before = {}, .read = {}, .tell = io::log_clock_news});
     auto setup = managed_setup(attempt_dir);
     if (!setup) return refuse(setup.error(), EXIT_FAILURE);
     return Launcher(std::move(*setup), clock).run();
@@ -56,7 +56,7 @@ int run_managed(const std::string& attempt_dir) {
 
 int run_launch(const LaunchOptions& options) {
     if (!options.attempt_dir.empty()) return run_managed(options.attempt_dir);
-    io::SystemClock clock;
+    io::SystemClock clock({.not_before = {}, .read = {}, .tell = io::log_clock_news});
     auto setup = standalone_setup(options, clock.now());
     if (!setup) return refuse(setup.error(), exit_usage);
     return Launcher(std::move(*setup), clock).run();

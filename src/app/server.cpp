@@ -120,7 +120,8 @@ class Server {
   private:
     void build(control::Ledger ledger, const ServerTokens& tokens) {
         const Sequence last = ledger.last_sequence;
-        clock_.emplace(ledger.last_at);
+        clock_.emplace(
+            io::ClockOptions{.not_before = ledger.last_at, .read = {}, .tell = io::log_clock_news});
         feed_.emplace([this](Sequence after, std::size_t limit) {
             return journal_->reader().read(after, limit);
         });

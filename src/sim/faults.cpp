@@ -57,7 +57,7 @@ Faults draw_faults(Prng& prng) {
     f.launcher_crash_every = draw.every(s(15), s(90));
     f.agent_pause_every = draw.every(s(15), s(90));
     f.pause_max = draw.within(s(1), s(25));
-    f.drift_ppm_max = draw.present() ? prng.between(1, 500) : 0;
+    f.drift_ppm_max = draw.present() ? prng.between(1, 10'500) : 0; // a slewing clock runs 1 % off
     f.offset_max = draw.present() ? draw.within(ms(1), s(120)) : Duration{};
     f.rank_fault_every = draw.every(s(10), s(90));
     f.slow_rank_every = draw.every(s(10), s(60));
