@@ -3,18 +3,6 @@
 #include "app/random.hpp"
 
 namespace muster::app {
-namespace {
-
-bool is_change(const control::ControlEvent& event) {
-    const auto* asked = std::get_if<control::RequestAsked>(&event);
-    if (asked == nullptr) return false;
-    if (const auto* submit = std::get_if<control::Submit>(&asked->request)) return !submit->dry_run;
-    return std::holds_alternative<control::Cancel>(asked->request) ||
-           std::holds_alternative<control::CordonNode>(asked->request) ||
-           std::holds_alternative<control::UncordonNode>(asked->request);
-}
-
-} // namespace
 
 ControlShell::ControlShell(control::ControlConfig config, control::Ledger ledger,
                            runtime::Clock& clock, io::SqliteJournal& journal)
@@ -39,10 +27,6 @@ void ControlShell::stop() {
 Status ControlShell::ask(control::ControlEvent event) {
     if (!running_.load())
         return fail(Code::unavailable, "the server is stopping", "try again in a moment");
-    if (is_change(event) && !journal_.accepting())
-        return fail(Code::resource_exhausted,
-                    "the journal cannot be written at the moment, so nothing can be changed",
-                    "is the disk of the state directory full? see the server's log");
     if (mailbox_.offer(std::move(event))) return ok();
     return fail(Code::unavailable,
                 "the server has more to do than it can (" + std::to_string(core_mailbox_max) +
@@ -61,8 +45,9 @@ Status ControlShell::count(std::function<void(const api::ClusterCounts&)> take) 
 
 Status ControlShell::ready() {
     if (!running_.load()) return fail(Code::unavailable, "the core does not run");
-    if (!journal_.accepting())
-        return fail(Code::unavailable, "the journal cannot be written", "see the server's log");
+    if (const auto writes = journal_.accepting(); !writes)
+        return fail(Code::unavailable, "nothing can be changed now: " + writes.error().message,
+                    writes.error().hint);
     return ok();
 }
 
@@ -85,7 +70,12 @@ void ControlShell::run() {
 
 void ControlShell::step(const control::ControlEvent& event) {
     const auto began = std::chrono::steady_clock::now();
-    loop_.step(clock_.now(), event);
+    auto answer = stalled_ ? stalled_->answer(core_, clock_.now(), event) : std::nullopt;
+    if (answer)
+        send(std::move(*answer));
+    else
+        loop_.step(clock_.now(), event);
+    if (stalled_) answer_held();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     totals_.step_seconds += took.count();
     ++totals_.steps;
@@ -96,7 +86,17 @@ void ControlShell::take(Message message) {
     if (const auto* durable = std::get_if<Durable>(&message))
         return take_durable(durable->sequence);
     if (const auto* count = std::get_if<Count>(&message)) return count->take(counts());
+    if (std::holds_alternative<Relieved>(message)) return stalled_.reset();
+    if (auto* stalled = std::get_if<control::Stalled>(&message)) {
+        stalled_ = std::move(*stalled);
+        return answer_held();
+    }
     stopping_ = true;
+}
+
+void ControlShell::answer_held() {
+    loop_.answer_held(
+        [this](const control::ControlCommand& held) { return stalled_->instead_of(held); });
 }
 
 void ControlShell::take_durable(Sequence sequence) {
@@ -128,7 +128,7 @@ api::ClusterCounts ControlShell::counts() const {
     counts.events_waiting = static_cast<std::int64_t>(mailbox_.waiting());
     counts.requests_refused = static_cast<std::int64_t>(mailbox_.refused());
     counts.commands_held = static_cast<std::int64_t>(loop_.held());
-    counts.journal_accepts = journal_.accepting();
+    counts.journal_accepts = journal_.accepting().has_value();
     return counts;
 }
 

@@ -4,6 +4,7 @@
 // stop(); the REST interface and the journal's callbacks may use it longer.
 
 #include "api/rest.hpp"
+#include "control/stalled.hpp"
 #include "io/journal/sqlite_journal.hpp"
 #include "io/posix/mailbox.hpp"
 #include "runtime/loop.hpp"
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <thread>
 #include <variant>
 
@@ -32,8 +34,12 @@ class ControlShell final : public api::Backend,
     /// write.
     void stop();
 
-    /// For the journal's callback.
+    // ---- for the journal's callbacks
     void durable(Sequence sequence) { mailbox_.post(Durable{sequence}); }
+    void stalled(Error trouble, control::Ledger durable) {
+        mailbox_.post(control::Stalled{std::move(trouble), std::move(durable)});
+    }
+    void relieved() { mailbox_.post(Relieved{}); }
 
     // ---- api::Backend
     Status ask(control::ControlEvent event) override;
@@ -49,8 +55,10 @@ class ControlShell final : public api::Backend,
     struct Count {
         std::function<void(const api::ClusterCounts&)> take;
     };
+    struct Relieved {};
     struct Stop {};
-    using Message = std::variant<control::ControlEvent, Durable, Count, Stop>;
+    using Message =
+        std::variant<control::ControlEvent, Durable, control::Stalled, Relieved, Count, Stop>;
     struct Batch {
         std::vector<FactRecord> records;
         std::chrono::steady_clock::time_point appended;
@@ -60,6 +68,7 @@ class ControlShell final : public api::Backend,
     void step(const control::ControlEvent& event);
     void take(Message message);
     void take_durable(Sequence sequence);
+    void answer_held();
     api::ClusterCounts counts() const;
 
     // ---- what the loop asks for
@@ -74,7 +83,8 @@ class ControlShell final : public api::Backend,
     api::EventFeed* feed_ = nullptr;
     io::BoundedMailbox<Message> mailbox_{core_mailbox_max};
     std::deque<Batch> not_durable_;
-    api::ClusterCounts totals_; // the counters among them
+    api::ClusterCounts totals_;               // the counters among them
+    std::optional<control::Stalled> stalled_; // while the journal cannot be written
     bool stopping_ = false;
     std::atomic<bool> running_{false};
     std::thread thread_;

@@ -104,6 +104,7 @@ class Server {
         auto tokens = open_tokens(options_.state);
         if (!tokens) return fail(tokens.error());
         journal_ = std::move(opened->journal);
+        durable_ = std::move(opened->durable);
         build(std::move(opened->ledger), *tokens);
         return serve(*listen, tokens->user);
     }
@@ -137,10 +138,15 @@ class Server {
         io::log_event("journal_open", {{"state", options_.state}, {"facts", std::to_string(last)}});
         journal_->start({.durable = [this](Sequence sequence) { shell_->durable(sequence); },
                          .trouble =
-                             [](const Error& error) {
+                             [this](const Error& error) {
                                  io::log_event("journal_waits", {{"error", to_text(error)}});
+                                 shell_->stalled(error, durable_());
                              },
-                         .relieved = [] { io::log_event("journal_writes_again"); },
+                         .relieved =
+                             [this] {
+                                 io::log_event("journal_writes_again");
+                                 shell_->relieved();
+                             },
                          .failed =
                              [this](const Error& error) {
                                  io::log_event("journal_failed", {{"error", to_text(error)}});
@@ -178,6 +184,7 @@ class Server {
     EndSignals& end_;
     // In the order of their lives: each may use those above it.
     std::unique_ptr<io::SqliteJournal> journal_;
+    std::function<control::Ledger()> durable_;
     std::optional<io::SystemClock> clock_;
     std::optional<api::EventFeed> feed_;
     std::optional<ControlShell> shell_;

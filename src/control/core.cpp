@@ -133,6 +133,20 @@ ControlCore& ControlCore::operator=(ControlCore&&) noexcept = default;
 
 const Ledger& ControlCore::ledger() const { return state_->ledger; }
 
+AnswerRequest ControlCore::read(Instant now, const RequestAsked& asked, Ledger& ledger) {
+    REQUIRE(is_plain_read(asked.request), "only reads are answered from another ledger");
+    ControlDecision decision;
+    CoreState& state = *state_;
+    state.now = std::max(now, state.now);
+    state.out = &decision;
+    std::swap(state.ledger, ledger);
+    on_request(state, asked);
+    std::swap(state.ledger, ledger);
+    state.out = nullptr;
+    REQUIRE(decision.facts.empty() && decision.commands.size() == 1, "a read is one answer");
+    return std::get<AnswerRequest>(std::move(decision.commands.front()));
+}
+
 Decision<FactRecord, ControlCommand> ControlCore::step(Instant now, const ControlEvent& event) {
     ControlDecision decision;
     CoreState& state = *state_;

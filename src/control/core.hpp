@@ -70,6 +70,9 @@ struct AnswerRequest {
 };
 using ControlCommand = std::variant<AnswerAgent, AnswerLauncher, AnswerRequest>;
 
+/// Answered at once, from the ledger as it is; neither changes, waits nor asks a node.
+bool is_plain_read(const Request& request);
+
 struct CoreState; // core_state.hpp
 
 class ControlCore {
@@ -84,6 +87,10 @@ class ControlCore {
     ControlCore& operator=(ControlCore&&) noexcept;
 
     Decision<FactRecord, ControlCommand> step(Instant now, const ControlEvent& event);
+    /// The answer to a request that only reads (is_plain_read()), from `ledger` and from what is
+    /// seen live: for times when the core's own ledger is ahead of what is durable. Changes
+    /// nothing.
+    AnswerRequest read(Instant now, const RequestAsked& asked, Ledger& ledger);
     const Ledger& ledger() const;
 
   private:

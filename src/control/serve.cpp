@@ -241,6 +241,14 @@ void on_request(CoreState& state, const RequestAsked& asked) {
     std::visit(Asker{state, asked}, asked.request);
 }
 
+bool is_plain_read(const Request& request) {
+    return std::holds_alternative<ListWorkloads>(request) ||
+           std::holds_alternative<GetWorkload>(request) || std::holds_alternative<Why>(request) ||
+           std::holds_alternative<GetReport>(request) ||
+           std::holds_alternative<ListNodes>(request) || std::holds_alternative<GetNode>(request) ||
+           std::holds_alternative<GetServer>(request);
+}
+
 void on_cancelled(CoreState& state, std::int64_t reply) {
     auto& live = state.live;
     if (const auto await = live.awaits.find(reply); await != live.awaits.end()) {

@@ -6,7 +6,8 @@
 //     commands wait until the facts under them are durable (output commit), then go out
 //
 // A command without facts of its own waits too: it may tell of facts that are not durable yet.
-// Life: as long as its core. Used by one thread.
+// Where the journal cannot be written for a while, answer_held() sends others instead, so that
+// nobody waits for a disk without being told. Life: as long as its core. Used by one thread.
 
 #include "runtime/ports.hpp"
 
@@ -48,6 +49,13 @@ class Loop {
             held_.pop_front();
             outbox_.send(std::move(command));
         }
+    }
+
+    /// While the journal cannot be written: what `instead` makes of each command that waits goes
+    /// out in its place. It may tell of no fact that is not durable.
+    template <class Instead>
+    void answer_held(Instead instead) {
+        for (auto& held : std::exchange(held_, {})) outbox_.send(instead(std::move(held.command)));
     }
 
     /// Start after a replay: everything up to `sequence` is in the journal already.

@@ -248,6 +248,17 @@ void Checks::acknowledged(const std::string& what, const control::Request& reque
     }
 }
 
+void Checks::told(const control::Response& response) {
+    const auto* page = std::get_if<control::WorkloadPage>(&response);
+    if (page == nullptr) return;
+    const control::Ledger& durable = world_.server.durable();
+    for (const auto& view : page->items) {
+        const auto* workload = durable.workload(view.id);
+        if (workload == nullptr || (is_terminal(view.phase) && !is_terminal(workload->phase)))
+            world_.violate("reads", "a list tells of " + view.name.text + " what is not durable");
+    }
+}
+
 // ---- machines
 
 void Checks::launcher_starts(const Machine& machine, const AttemptKey& key, const Group& group) {

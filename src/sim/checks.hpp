@@ -33,6 +33,8 @@ class Checks {
     void reported_empty(Machine& machine, const AttemptKey& key);
     void acknowledged(const std::string& what, const control::Request& request,
                       const control::Response& response);
+    /// What somebody was told, also while the disk was full.
+    void told(const control::Response& response);
 
     /// Once, after the world came to rest.
     void at_end();

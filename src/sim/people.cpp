@@ -116,6 +116,7 @@ void People::answered(const control::Request& request, const std::string& about,
         return;
     }
     world_.checks.acknowledged(about, request, *response);
+    world_.checks.told(*response);
     if (std::holds_alternative<control::Submit>(request)) {
         acknowledged_[about].id = std::get<control::Submitted>(*response).workload.id;
     } else if (std::holds_alternative<control::Cancel>(request)) {

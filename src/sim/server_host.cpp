@@ -79,6 +79,7 @@ void ServerHost::crash() {
         world_.trace("server", fmt::format("killed, {} facts lost", pending_.size()));
     pending_.clear();
     syncing_ = 0;
+    stalled_.reset();
     loop_.emplace<std::monostate>();
     core_.reset();
     reset_all(agents_);
@@ -88,9 +89,23 @@ void ServerHost::crash() {
 
 void ServerHost::step(const control::ControlEvent& event) {
     const Instant now = std::max(clock.read(world_.queue.now()), core_->ledger().last_at);
+    if (stalled_)
+        if (auto answer = stalled_->answer(core_->core(), now, event))
+            return send(std::move(*answer));
     std::visit(Overloaded{[](std::monostate) {}, [&](auto& loop) { loop.step(now, event); }},
                loop_);
+    answer_held();
     arm();
+}
+
+/// While the disk is full nobody waits for it.
+void ServerHost::answer_held() {
+    auto* loop = std::get_if<SafeLoop>(&loop_);
+    if (!stalled_ || loop == nullptr) return;
+    loop->answer_held([this](const control::ControlCommand& held) {
+        core_->take_need(reply_of(held)); // what goes out instead tells of no fact
+        return stalled_->instead_of(held);
+    });
 }
 
 void ServerHost::arm() {
@@ -120,6 +135,11 @@ void ServerHost::append(std::vector<FactRecord> records) {
 void ServerHost::sync() {
     syncing_ = pending_.size();
     if (syncing_ == 0) return;
+    if (full_until_ > world_.queue.now() && !world_.healing) {
+        stalled_.emplace(Error{Code::resource_exhausted, "the server's disk is full", {}, {}},
+                         durable_);
+        answer_held();
+    }
     const Duration from = std::max(
         {world_.queue.now(), world_.healing ? Duration{} : std::max(stalled_until_, full_until_)});
     world_.queue.at(from + world_.draw(sync_min, world_.faults.fsync_max), {"synced", 0},
@@ -131,6 +151,7 @@ void ServerHost::sync() {
 void ServerHost::synced(std::size_t count) {
     make_durable(count);
     syncing_ = 0;
+    stalled_.reset();
     std::visit(Overloaded{[](std::monostate) {},
                           [&](auto& loop) { loop.durable(durable_.last_sequence); }},
                loop_);

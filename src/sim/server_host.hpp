@@ -3,7 +3,7 @@
 // under the real loop. The disk keeps what was synced; a crash loses the rest, also what was half
 // synced.
 
-#include "control/core.hpp"
+#include "control/stalled.hpp"
 #include "runtime/loop.hpp"
 #include "sim/clock.hpp"
 #include "sim/plants.hpp"
@@ -13,6 +13,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -32,6 +33,7 @@ class WatchedControl {
 
     Decision<FactRecord, control::ControlCommand> step(Instant now, const Event& event);
     const control::Ledger& ledger() const { return core_.ledger(); }
+    control::ControlCore& core() { return core_; }
     /// The facts that must be durable before the answer to `reply` leaves.
     Sequence take_need(std::int64_t reply);
 
@@ -79,6 +81,7 @@ class ServerHost final : public runtime::Journal<FactRecord>,
     void arm();
     void wake();
     void sync();
+    void answer_held();
     void synced(std::size_t count);
     void make_durable(std::size_t count);
     template <class Answer>
@@ -109,6 +112,7 @@ class ServerHost final : public runtime::Journal<FactRecord>,
     std::size_t syncing_ = 0; // of pending_; 0: no sync runs
     Duration stalled_until_;
     Duration full_until_;
+    std::optional<control::Stalled> stalled_; // while a sync waits for room
 };
 
 } // namespace muster::sim

@@ -2,6 +2,7 @@
 
 #include "io/posix/files.hpp"
 
+#include <cerrno>
 #include <sqlite3.h>
 
 namespace muster::io {
@@ -18,7 +19,7 @@ Error error_of(sqlite3* handle, const std::string& path) {
     switch (code) {
     case SQLITE_FULL:
         return {Code::resource_exhausted,
-                what + "the disk is full",
+                what + "the disk is full (" + errno_text(system != 0 ? system : ENOSPC) + ")",
                 "free space on its file system; Muster goes on by itself",
                 {}};
     case SQLITE_BUSY:

@@ -159,9 +159,15 @@ void SqliteJournal::append(std::vector<FactRecord> records) {
     wake_.notify_one();
 }
 
-bool SqliteJournal::accepting() const {
+Status SqliteJournal::accepting() const {
     const std::lock_guard lock(mutex_);
-    return !failed_ && !troubled_ && !stopping_ && queue_.size() < options_.queue_records_max;
+    if (failed_) return outcome_;
+    if (trouble_) return fail(*trouble_);
+    if (stopping_) return fail(Code::unavailable, "the journal is being closed");
+    if (queue_.size() < options_.queue_records_max) return ok();
+    return fail(Code::resource_exhausted,
+                std::to_string(queue_.size()) + " facts wait to be written to the journal",
+                "is the disk of the state directory slow?");
 }
 
 Status SqliteJournal::stop() {
@@ -220,7 +226,7 @@ bool SqliteJournal::commit(const std::vector<FactRecord>& batch) {
     if (waited) {
         {
             const std::lock_guard lock(mutex_);
-            troubled_ = false;
+            trouble_.reset();
         }
         if (callbacks_.relieved) callbacks_.relieved();
     }
@@ -261,7 +267,7 @@ bool SqliteJournal::write_rows() {
 /// False: the journal is to stop, and the trouble has outlasted `stop_wait_max`.
 bool SqliteJournal::wait_for_retry(const Error& error, Duration& delay) {
     std::unique_lock lock(mutex_);
-    if (!std::exchange(troubled_, true)) {
+    if (!std::exchange(trouble_, error)) {
         lock.unlock();
         if (callbacks_.trouble) callbacks_.trouble(error);
         lock.lock();

@@ -8,7 +8,7 @@
 //     ... build the core from opened->ledger ...
 //     opened->journal->start(callbacks);   append(), read() ...   opened->journal->stop();
 //
-// A full disk is waited out: `trouble` is told, nothing is lost or reordered, accepting() is false
+// A full disk is waited out: `trouble` is told, nothing is lost or reordered, accepting() names it
 // until it is over. Any other failure of a write is final: `failed` is told, nothing more is
 // written, and what was not acknowledged may or may not be durable: start again and read. Life: one
 // per server, holding the lock of its directory. append() by one thread; callbacks come on the
@@ -43,7 +43,8 @@ struct JournalOptions {
 
 struct JournalCallbacks {
     std::function<void(Sequence)> durable;
-    std::function<void(const Error&)> trouble; // waiting; told once per trouble
+    std::function<void(const Error&)> trouble; // waiting; told once per trouble, in which the
+                                               // shadow ledger is what is durable
     std::function<void()> relieved;            // writes succeed again
     std::function<void(const Error&)> failed;  // final
 };
@@ -57,8 +58,9 @@ class SqliteJournal final : public runtime::Journal<FactRecord> {
 
     void start(JournalCallbacks callbacks);
     void append(std::vector<FactRecord> records) override;
-    /// False while the disk is full, the queue is full, or after a final failure: refuse requests.
-    bool accepting() const;
+    /// Why nothing can be written now (a full disk, a lock, a full queue, a final failure), for
+    /// people; ok: it can.
+    Status accepting() const;
     /// Writes all that waits and a snapshot, and ends the thread. The error is of the first thing
     /// that could not be written. Idempotent.
     Status stop();
@@ -102,7 +104,7 @@ class SqliteJournal final : public runtime::Journal<FactRecord> {
     std::vector<FactRecord> queue_;
     Sequence appended_ = 0;
     bool stopping_ = false;
-    bool troubled_ = false;
+    std::optional<Error> trouble_; // waited for; over once a write succeeds
     bool failed_ = false;
     Status outcome_ = ok();
     std::thread thread_;
@@ -112,6 +114,7 @@ template <class Ledger>
 struct OpenedJournal {
     std::unique_ptr<SqliteJournal> journal;
     Ledger ledger;
+    std::function<Ledger()> durable; // a copy of what is durable; for the journal's callbacks only
 };
 
 template <class Ledger>
@@ -120,7 +123,8 @@ Result<OpenedJournal<Ledger>> open_journal(JournalOptions options) {
     const ShadowOf<Ledger>* seen = shadow.get();
     auto journal = SqliteJournal::open(std::move(options), std::move(shadow));
     if (!journal) return fail(std::move(journal.error()));
-    return OpenedJournal<Ledger>{std::move(*journal), seen->ledger()};
+    return OpenedJournal<Ledger>{std::move(*journal), seen->ledger(),
+                                 [seen] { return seen->ledger(); }};
 }
 
 } // namespace muster::io
