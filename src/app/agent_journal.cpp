@@ -61,7 +61,16 @@ Status AgentJournal::rewrite(const agent::AgentLedger& ledger) {
     fd_ = io::UniqueFd(::open(file_.c_str(), O_WRONLY | O_CLOEXEC));
     if (!fd_) return fail(io::errno_error(errno, "open", file_));
     bytes_ = static_cast<std::int64_t>(text.size());
+    room_ = bytes_;
+    take_room();
     return ok();
+}
+
+/// As good as it gets: a full disk, or a file system that cannot, is no error before it is needed.
+void AgentJournal::take_room() {
+    if (room_ - bytes_ >= agent_journal_ahead_min) return;
+    if (::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, bytes_, agent_journal_ahead) == 0)
+        room_ = bytes_ + agent_journal_ahead;
 }
 
 void AgentJournal::append(std::vector<agent::AgentRecord> records) {
@@ -88,6 +97,7 @@ Result<Sequence> AgentJournal::flush() {
     bytes_ += static_cast<std::int64_t>(queue_.size());
     queue_.clear();
     written_ = queued_;
+    take_room();
     return written_;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 // AgentJournal: AgentCore's facts in one file, a JSON document a line, without fsync: they must
 // survive the agent, not the machine. A last line that was cut off is dropped; it was never acted
-// on.
+// on. Room for what comes next is taken ahead, so that a full disk does not silence the agent: what
+// ends meanwhile is still told.
 //
 // Life: one per agent, holding the node directory's lock. Used by the agent's loop alone.
 
@@ -15,6 +16,8 @@
 namespace muster::app {
 
 inline constexpr std::int64_t agent_journal_bytes_max = 16 * 1024 * 1024; // then it is shortened
+inline constexpr std::int64_t agent_journal_ahead = 1024 * 1024;          // room taken ahead,
+inline constexpr std::int64_t agent_journal_ahead_min = 256 * 1024; // and again once it is less
 
 class AgentJournal final : public runtime::Journal<agent::AgentRecord> {
   public:
@@ -33,10 +36,12 @@ class AgentJournal final : public runtime::Journal<agent::AgentRecord> {
 
   private:
     Status rewrite(const agent::AgentLedger& ledger);
+    void take_room();
 
     std::string file_;
     io::UniqueFd fd_;
     std::int64_t bytes_ = 0; // whole lines in the file
+    std::int64_t room_ = 0;  // up to here the file has blocks
     std::string queue_;
     Sequence queued_ = 0;
     Sequence written_ = 0;

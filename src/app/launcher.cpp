@@ -69,8 +69,7 @@ int Launcher::run() {
         setup_, clock_, [this](launch::LaunchEvent event) { mailbox_.push(std::move(event)); },
         std::move(echo));
     if (const auto opened = open(); !opened) {
-        launch::Tell tell{to_text(opened.error())};
-        carry_out(tell);
+        tell_error(opened);
         return EXIT_FAILURE;
     }
     core_.emplace(setup_.config);
@@ -93,6 +92,7 @@ int Launcher::run() {
 }
 
 Status Launcher::open() {
+    if (!setup_.attempt_dir.empty()) tell_error(result_file_.emplace(setup_.attempt_dir).reserve());
     if (auto opened = ranks_->open(); !opened) return opened;
     if (setup_.standalone() || setup_.config.order.placement.nodes.size() < 2) return ok();
     auto listener = MemberListener::start(
@@ -182,16 +182,14 @@ void Launcher::carry_out(launch::Tell& command) {
     std::fprintf(stderr, "%s %s\n", to_text(clock_.now()).c_str(), command.text.c_str());
 }
 
+void Launcher::tell_error(const Status& status) {
+    if (status) return;
+    launch::Tell tell{to_text(status.error())};
+    carry_out(tell);
+}
+
 void Launcher::carry_out(launch::Leave& command) {
-    if (!setup_.attempt_dir.empty()) {
-        const auto wrote =
-            io::write_file_atomically(setup_.attempt_dir + "/result.json",
-                                      codec::to_json(command.result, codec::Style::exact));
-        if (!wrote) {
-            launch::Tell tell{to_text(wrote.error())};
-            carry_out(tell);
-        }
-    }
+    if (result_file_) tell_error(result_file_->write(command.result));
     exit_code_ = static_cast<int>(command.exit_code);
 }
 

@@ -11,6 +11,7 @@
 #include "app/member_listener.hpp"
 #include "app/rank_set.hpp"
 #include "app/rendezvous_port.hpp"
+#include "app/result_file.hpp"
 #include "io/posix/clock.hpp"
 #include "runtime/loop.hpp"
 
@@ -41,6 +42,7 @@ class Launcher final : public runtime::Outbox<launch::LaunchCommand> {
     void take_mail();
     void look_at_progress();
     int wait_ms();
+    void tell_error(const Status& status); // where it is one
 
     void carry_out(launch::SendServerBeat& command);
     void carry_out(launch::SendMemberBeat& command);
@@ -58,6 +60,7 @@ class Launcher final : public runtime::Outbox<launch::LaunchCommand> {
     std::unique_ptr<LaunchTerminal> terminal_; // standalone
     std::optional<launch::LaunchCore> core_;
     NoJournal journal_;
+    std::optional<ResultFile> result_file_; // managed
     std::optional<runtime::Loop<launch::LaunchCore>> loop_;
     std::optional<RankSet> ranks_;
     std::map<Generation, RendezvousPort> ports_;

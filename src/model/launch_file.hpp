@@ -1,7 +1,7 @@
 #pragma once
 // What an agent leaves for the launcher that it starts: <attempt dir>/launch.json, mode 0600. The
 // launcher answers with <attempt dir>/launcher.pid ("PID START_TICKS"), and at its end with
-// <attempt dir>/result.json (LauncherResult), each written to a temporary name and renamed.
+// <attempt dir>/result.json (LauncherResult), each written under a temporary name and renamed.
 
 #include "model/orders.hpp"
 

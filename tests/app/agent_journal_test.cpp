@@ -2,6 +2,7 @@
 
 #include "app/agent_node_dir.hpp"
 #include "io/posix/files.hpp"
+#include "small_disk.hpp"
 
 #include <csignal>
 #include <cstdlib>
@@ -15,6 +16,16 @@ namespace {
 using agent::AgentRecord;
 
 const AttemptKey key{WorkloadId{RawId{1, 7}}, 2};
+
+/// Takes the attempt as a running one.
+std::vector<AgentRecord> taken(Sequence after) {
+    agent::HoldTaken hold;
+    hold.order.workload = key.workload;
+    hold.order.attempt = key.attempt;
+    return {{after + 1, Instant{5}, agent::NodeAdmitted{InstallationId{RawId{1, 1}}, 3}},
+            {after + 2, Instant{6}, hold},
+            {after + 3, Instant{7}, agent::LauncherRuns{key, 100, 77}}};
+}
 
 class AgentJournalTest : public ::testing::Test {
   protected:
@@ -30,15 +41,6 @@ class AgentJournalTest : public ::testing::Test {
         auto opened = AgentJournal::open(file_);
         EXPECT_TRUE(opened.has_value()) << (opened ? "" : opened.error().message);
         return std::move(*opened);
-    }
-    /// Takes the attempt as a running one.
-    static std::vector<AgentRecord> taken(Sequence after) {
-        agent::HoldTaken hold;
-        hold.order.workload = key.workload;
-        hold.order.attempt = key.attempt;
-        return {{after + 1, Instant{5}, agent::NodeAdmitted{InstallationId{RawId{1, 1}}, 3}},
-                {after + 2, Instant{6}, hold},
-                {after + 3, Instant{7}, agent::LauncherRuns{key, 100, 77}}};
     }
     std::string folder_;
     std::string file_;
@@ -178,6 +180,41 @@ TEST_F(AgentJournalTest, old_attempt_folders_go_and_held_ones_stay) {
          std::filesystem::directory_iterator(dir->attempts_dir()))
         ++count;
     EXPECT_EQ(count, attempt_dirs_kept + 1);
+}
+
+using AgentJournalOnASmallDisk = SmallDisk;
+
+TEST_F(AgentJournalOnASmallDisk, what_ends_on_a_full_disk_is_still_written) {
+    const std::string file = path_ + "/agent.journal";
+    {
+        auto opened = AgentJournal::open(file);
+        ASSERT_TRUE(opened);
+        fill();
+        opened->journal.append(taken(0));
+        Sequence last = 3;
+        while (last < 300) { // far more than what ends while somebody frees space
+            opened->journal.append({{++last, Instant{5}, agent::LauncherRuns{key, last, 77}}});
+            ASSERT_TRUE(opened->journal.flush()) << "after " << last << " facts";
+        }
+    }
+    free_room();
+    const auto again = AgentJournal::open(file);
+    ASSERT_TRUE(again);
+}
+
+TEST_F(AgentJournalOnASmallDisk, beyond_the_room_facts_wait_in_order) {
+    auto opened = AgentJournal::open(path_ + "/agent.journal");
+    ASSERT_TRUE(opened);
+    fill();
+    Sequence last = 0;
+    bool refused = false;
+    while (!refused && last < 100'000) {
+        opened->journal.append({{++last, Instant{5}, agent::LauncherRuns{key, last, 77}}});
+        refused = !opened->journal.flush();
+    }
+    ASSERT_TRUE(refused) << "the room taken ahead is bounded";
+    free_room();
+    EXPECT_EQ(opened->journal.flush().value(), last);
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 """A disk that is full: what people are told, what goes on, and that nothing acknowledged is lost. The
 state lies on a small file system of its own, so that it can be filled."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -25,6 +26,9 @@ def fill(path):
                     file.write(b"x" * size)
             except OSError:
                 continue
+
+
+FILL = "import os\n" + inspect.getsource(fill) + "\nfill(os.environ['FILLER'])\n"
 
 
 class Disk(ClusterTest):
@@ -108,6 +112,14 @@ class Disk(ClusterTest):
         self.assertEqual(sorted(e["subject"] for e in submitted), ["job/before", "job/during"])
         self.assertEqual(self.log().count("journal_waits"), self.log().count("journal_writes_again"))
         self.assertIn("journal_waits", self.log())
+
+    def test_a_job_that_fills_the_disk_and_succeeds_has_succeeded(self):
+        self.c.submit([sys.executable, "-c", FILL], name="fills", env={"FILLER": self.filler}, workdir="/")
+        until(lambda: os.path.exists(self.filler) and not self.c.launchers(), 60, "the launcher's end")
+        os.unlink(self.filler)
+        detail = self.c.wait_job("fills")
+        self.assertEqual((detail["workload"]["phase"], detail["workload"]["exit_code"]), ("succeeded", 0))
+        self.assertEqual((detail["workload"]["attempt"], detail["workload"]["restarts"]), (1, 0))
 
 
 if __name__ == "__main__":
