@@ -45,6 +45,7 @@ Launcher::Launcher(LaunchSetup setup, io::SystemClock& clock)
     : setup_(std::move(setup)), clock_(clock), epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       signals_(take_over_signals()) {
     REQUIRE(epoll_ && signals_, "no descriptors for the launcher");
+    if (setup_.standalone()) guard_.emplace();
     // Orphans of ranks come to us, so that none can hide behind init.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (const int fd : {signals_.get(), mailbox_.fd()}) {
@@ -87,6 +88,7 @@ int Launcher::run() {
     }
     if (listener_) listener_->stop(); // answers first, or members would wait in vain
     ranks_->close();
+    if (guard_) guard_->dismiss();
     if (terminal_) terminal_->finish(*exit_code_);
     return *exit_code_;
 }
@@ -94,6 +96,7 @@ int Launcher::run() {
 Status Launcher::open() {
     if (!setup_.attempt_dir.empty()) tell_error(result_file_.emplace(setup_.attempt_dir).reserve());
     if (auto opened = ranks_->open(); !opened) return opened;
+    if (guard_) guard_->watch(ranks_->group(), ranks_->pages());
     if (setup_.standalone() || setup_.config.order.placement.nodes.size() < 2) return ok();
     auto listener = MemberListener::start(
         {setup_.config.address, setup_.token,

@@ -4,6 +4,7 @@
 //
 // Life: run() once, on the main thread, before any other thread exists (it blocks signals).
 
+#include "app/launch_guard.hpp"
 #include "app/launch_lane.hpp"
 #include "app/launch_setup.hpp"
 #include "app/launch_terminal.hpp"
@@ -55,6 +56,7 @@ class Launcher final : public runtime::Outbox<launch::LaunchCommand> {
     void carry_out(launch::Leave& command);
 
     LaunchSetup setup_;
+    std::optional<LaunchGuard> guard_; // standalone; forked first
     io::SystemClock& clock_;
     Mailbox<launch::LaunchEvent> mailbox_;
     std::unique_ptr<LaunchTerminal> terminal_; // standalone

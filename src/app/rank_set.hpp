@@ -33,6 +33,9 @@ class RankSet {
     /// Finds a group backend and makes the attempt's group; before anything else.
     Status open();
     const std::vector<std::string>& notes() const { return groups_->notes(); }
+    const io::GroupAddress& group() const { return attempt_group_->address(); }
+    /// The folder of the ranks' progress pages.
+    const std::string& pages() const { return pages_->path(); }
 
     void start(const RankTable& table);
     void terminate(Generation generation);

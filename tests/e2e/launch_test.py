@@ -269,6 +269,80 @@ class LaunchTest(unittest.TestCase):
                              if name.startswith("muster-") and not name.startswith("muster-test-"))
         return found
 
+    # ---- a launcher that is killed
+
+    LEAVER = """
+        child = subprocess.Popen(["sleep", "600"], start_new_session=True)
+        note("child", child.pid); note("pid", os.getpid()); forever()
+        """
+
+    def killed(self, kill, **env):
+        """Kills the launcher of ranks with a child in a session of its own each; all must go."""
+        process = self.start(2, self.script(self.LEAVER), **env)
+        pids = [int(self.note(name, rank)) for name in ("child", "pid") for rank in (0, 1)]
+        kill(process)
+        process.communicate(timeout=LAUNCH_LIMIT_S)
+        for pid in pids:
+            wait_gone(pid)
+        until(lambda: not self.guards(), 30, "the end of the guard")
+
+    def guards(self):
+        found = []
+        for name in os.listdir("/proc"):
+            try:
+                with open(f"/proc/{name}/comm", encoding="utf-8") as comm, \
+                     open(f"/proc/{name}/environ", "rb") as environ:
+                    if comm.read() == "muster-guard\n" and self.notes.encode() in environ.read():
+                        found.append(int(name))
+            except (OSError, ValueError):
+                continue
+        return [pid for pid in found if is_alive(pid)]
+
+    def test_a_killed_launcher_leaves_no_process(self):
+        self.killed(lambda process: process.kill())
+
+    def test_a_killed_launcher_leaves_no_process_without_cgroups(self):
+        self.killed(lambda process: process.kill(), MUSTER_GROUPS="session")
+
+    def test_killing_the_launchers_process_group_leaves_no_process(self):
+        self.killed(lambda process: os.killpg(process.pid, signal.SIGKILL))
+
+    def test_in_a_cgroup_not_even_a_hidden_process_survives_a_killed_launcher(self):
+        # Environment, session and parent dropped: only a cgroup still knows where it came from.
+        hide = os.path.join(self.folder, "hide.py")
+        with open(hide, "w", encoding="utf-8") as file:
+            file.write(textwrap.dedent("""
+                import os, sys
+                if os.fork() == 0:
+                    os.setsid()
+                    with open(sys.argv[1] + ".tmp", "w") as file: file.write(str(os.getpid()))
+                    os.rename(sys.argv[1] + ".tmp", sys.argv[1])
+                    os.execve("/bin/sleep", ["sleep", "600"], {})
+                """))
+        for backend in ("v2", "v1"):
+            if self.launch(1, "true", "--no-python", MUSTER_GROUPS=backend)[0] == 0:
+                break
+        else:
+            self.skipTest("neither version of cgroups can be used here")
+        process = self.start(1, self.script("""
+            note = os.path.join(os.environ["NOTES"], "hidden.0.1")
+            subprocess.run([sys.executable, os.environ["HIDE"], note], env={})
+            forever()
+            """), MUSTER_GROUPS=backend, HIDE=hide)
+        hidden = int(self.note("hidden", 0))
+        self.assertTrue(is_alive(hidden))
+        process.kill()
+        wait_gone(hidden)
+        process.communicate(timeout=LAUNCH_LIMIT_S)
+
+    def test_no_guard_outlives_its_launcher(self):
+        process = self.start(1, self.script("note('pid', os.getpid()); forever()"))
+        self.note("pid", 0)
+        self.assertEqual(len(self.guards()), 1)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=LAUNCH_LIMIT_S)
+        self.assertEqual(self.guards(), [])
+
     # ---- logs
 
     def test_rotation_keeps_the_first_error(self):  # U16

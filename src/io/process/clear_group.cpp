@@ -12,17 +12,24 @@
 
 namespace muster::io {
 
+std::string group_text(const GroupAddress& address) {
+    return std::string(backend_name(address.backend)) + "\n" + address.path + "\n" + address.mark +
+           "\n";
+}
+
 Status write_group_file(const std::string& attempt_dir, const GroupAddress& address) {
-    return write_file_atomically(attempt_dir + "/" + group_file,
-                                 std::string(backend_name(address.backend)) + "\n" + address.path +
-                                     "\n" + address.mark + "\n");
+    return write_file_atomically(attempt_dir + "/" + group_file, group_text(address));
 }
 
 Result<GroupAddress> read_group_file(const std::string& attempt_dir) {
     const std::string path = attempt_dir + "/" + group_file;
     auto text = read_file(path, 64 * 1024);
     if (!text) return fail(text.error());
-    std::istringstream lines(*text);
+    return group_from_text(*text, path);
+}
+
+Result<GroupAddress> group_from_text(const std::string& text, const std::string& where) {
+    std::istringstream lines(text);
     std::string backend;
     GroupAddress address;
     std::getline(lines, backend);
@@ -35,12 +42,12 @@ Result<GroupAddress> read_group_file(const std::string& attempt_dir) {
     else if (backend == "session")
         address.backend = GroupBackend::session;
     else
-        return fail(Code::data_loss, path + " names no known kind of group");
+        return fail(Code::data_loss, where + " names no known kind of group");
     // An empty mark or a path that is not one of ours could match processes of others.
     const bool needs_path = address.backend != GroupBackend::session;
     const bool ours = address.path.find(std::string("/") + group_prefix) != std::string::npos;
     if (address.mark.empty() || (needs_path && !ours))
-        return fail(Code::data_loss, path + " is not whole");
+        return fail(Code::data_loss, where + " is not whole");
     return address;
 }
 

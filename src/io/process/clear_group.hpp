@@ -15,7 +15,10 @@ inline constexpr const char* group_file = "group";
 inline constexpr const char* launcher_pid_file = "launcher.pid";
 inline constexpr const char* pages_name = "pages"; // folder of progress pages, or a link to it
 
-/// Written before the first rank starts: three lines, backend, path and mark.
+/// Three lines: backend, path and mark; and back. `where` names the text in errors.
+std::string group_text(const GroupAddress& address);
+Result<GroupAddress> group_from_text(const std::string& text, const std::string& where);
+/// Written before the first rank starts.
 Status write_group_file(const std::string& attempt_dir, const GroupAddress& address);
 /// not_found where the launcher never came so far: then it started no rank.
 Result<GroupAddress> read_group_file(const std::string& attempt_dir);
