@@ -24,6 +24,13 @@ tl::unexpected<Error> wrong(std::string field, std::string message, std::string 
     return fail(Code::invalid_argument, std::move(message), std::move(hint), std::move(field));
 }
 
+Status check_text(const std::string& field, const std::string& what, const std::string& text) {
+    const std::string shown = to_valid_utf8(text);
+    if (shown == text) return ok();
+    return wrong(field, say("{} is not UTF-8: \"{}\"", what, shown),
+                 say("a job is kept as JSON, which cannot hold these bytes: pass them in a file"));
+}
+
 std::string absolute(const std::string& path, const std::string& cwd) {
     return std::filesystem::path(cwd).append(path).lexically_normal().string();
 }
@@ -82,8 +89,25 @@ Result<std::map<std::string, std::string>> env_for(const RunFlags& flags,
             return wrong("env", say("\"{}\" has no name", item), say("write --env K=V"));
         const std::string key = item.substr(0, equals);
         env[key] = equals == std::string::npos ? around.env(key) : item.substr(equals + 1);
+        if (auto fine = check_text("env", say("the value of {}", key), env[key]); !fine)
+            return fail(fine.error());
     }
     return env;
+}
+
+/// Bytes that JSON cannot hold would arrive changed: they are refused.
+Status check_texts(const RunFlags& flags) {
+    for (std::size_t i = 0; i < flags.command.size(); ++i)
+        if (auto fine = check_text(
+                "command",
+                i == 0 ? say("the program's name")
+                       : say("argument {} of {}", i, to_valid_utf8(flags.command.front())),
+                flags.command[i]);
+            !fine)
+            return fine;
+    for (const auto& item : flags.env)
+        if (auto fine = check_text("env", say("a variable"), item); !fine) return fine;
+    return check_text("workdir", say("the path"), flags.workdir);
 }
 
 Status set_ranks(Role& role, const RunFlags& flags) {
@@ -184,6 +208,7 @@ Surroundings real_surroundings() {
 }
 
 Result<WorkloadSpec> spec_from_flags(const RunFlags& flags, const Surroundings& around) {
+    if (auto fine = check_texts(flags); !fine) return fail(fine.error());
     WorkloadSpec spec;
     if (!flags.name.empty()) spec.name = WorkloadName{flags.name};
     spec.priority = flags.priority;

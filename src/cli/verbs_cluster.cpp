@@ -75,6 +75,11 @@ Action declare_agent(CLI::App& app, const PartVerbs& parts) {
     app.add_option("--address", flags->address, "where other nodes reach this machine");
     add_state(app, flags->state);
     return [flags, agent = parts.agent] {
+        if (flags->server.empty())
+            return report_error(
+                {Code::invalid_argument, say("an agent needs a server, and none is named"),
+                 say("write muster agent --server http://HOST:7070, or set MUSTER_SERVER"),
+                 "--server"});
         flags->state = state_directory(flags->state);
         return hand_on(agent, *flags);
     };

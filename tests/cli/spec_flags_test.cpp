@@ -143,6 +143,9 @@ TEST(SpecFromFlags, RefusalsNameTheFlag) {
         {"roles[0].devices_per_rank", [](RunFlags& f) { f.devices_per_rank = -1; }},
         {"grace", [](RunFlags& f) { f.grace = "15"; }},
         {"stop_grace", [](RunFlags& f) { f.grace = "2h"; }},
+        {"command", [](RunFlags& f) { f.command = {"train.py", "a", "b\xff"}; }},
+        {"env", [](RunFlags& f) { f.env = {"A=\xc3"}; }},
+        {"workdir", [](RunFlags& f) { f.workdir = "/data/\xe9"; }},
         {"priority", [](RunFlags& f) { f.priority = 101; }},
         {"name", [](RunFlags& f) { f.name = "Not_A_Name"; }},
         {"restarts.per_ten_minutes", [](RunFlags& f) { f.restarts = -1; }},
@@ -193,7 +196,6 @@ TEST_F(SpecFile, UnknownKeysAreRefusedWithPlaceAndSuggestion) {
     EXPECT_NE(to_text(spec.error()).find("ranks"), std::string::npos) << to_text(spec.error());
 }
 
-TEST_F(SpecFile, WhatCannotBeReadIsSaidClearly) {
     EXPECT_FALSE(spec_from_file(folder_ + "/none.yaml"));
     EXPECT_FALSE(spec_from_file(folder_));
     EXPECT_FALSE(read("empty.yaml", " \n"));

@@ -99,6 +99,17 @@ class Specs(ClusterTest):
             self.assertIn(says, done.stderr, words)
             self.assertNotIn("Segmentation", done.stderr)
 
+    def test_an_argument_that_is_not_utf8(self):
+        done = self.c.cli("run", "--", "echo", "fine", b"\xff")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("argument 2 of echo is not UTF-8", done.stderr)
+
+    def test_an_agent_without_a_server(self):
+        done = self.c.cli("agent", "--node", "n9")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("needs a server", done.stderr)
+        self.assertIn("--server", done.stderr)
+
     def test_an_unreadable_script(self):
         script = os.path.join(self.c.state, "secret.py")
         with open(script, "w", encoding="utf-8") as file:
