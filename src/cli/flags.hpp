@@ -46,7 +46,8 @@ struct RunFlags {
     std::string workdir;          // empty: the caller's
     std::optional<std::int64_t> restarts;
     std::optional<std::int64_t> restarts_per_day;
-    std::string grace; // a duration
+    std::string grace;      // a duration
+    std::string early_exit; // a duration
     bool detach = false;
     bool dry_run = false;
     Output output = Output::table;

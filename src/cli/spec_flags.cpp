@@ -220,6 +220,11 @@ Result<WorkloadSpec> spec_from_flags(const RunFlags& flags, const Surroundings& 
         if (!grace) return wrong("grace", grace.error().message, grace.error().hint);
         spec.stop_grace = *grace;
     }
+    if (!flags.early_exit.empty()) {
+        auto limit = parse_duration(flags.early_exit);
+        if (!limit) return wrong("early-exit", limit.error().message, limit.error().hint);
+        spec.early_exit_limit = *limit;
+    }
     Role role;
     role.devices_per_rank = flags.devices_per_rank;
     if (auto set = set_ranks(role, flags); !set) return fail(set.error());

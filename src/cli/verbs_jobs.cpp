@@ -45,6 +45,10 @@ Action declare_run(CLI::App& app, const PartVerbs&) {
         ->type_name("N");
     app.add_option("--grace", flags->grace, "from SIGTERM to SIGKILL when stopped (15s)")
         ->type_name("TIME");
+    app.add_option("--early-exit", flags->early_exit,
+                   "a rank that ended with 0 fails the job once the others of its role stood still "
+                   "so long (10m)")
+        ->type_name("TIME");
     app.add_flag("-d,--detach", flags->detach, "submit, print the name, do not follow");
     app.add_flag("--dry-run", flags->dry_run,
                  "show the spec and what would happen; submit nothing");

@@ -134,8 +134,6 @@ inline constexpr Duration beat_retry_max = Duration::seconds(2);
 inline constexpr Duration gather_limit = Duration::minutes(5); // launchers must meet within
 inline constexpr Duration kill_retry = Duration::seconds(5);   // while processes survive SIGKILL
 inline constexpr Duration kill_limit = Duration::seconds(60);  // then end with teardown_stuck
-inline constexpr Duration early_exit_limit =
-    Duration::minutes(10); // rank done with 0, others go on
 inline constexpr Duration cause_window =
     Duration::millis(200); // exits this close compete to be first
 inline constexpr Duration farewell_limit =

@@ -205,7 +205,8 @@ bool Lead::watch(Instant now) {
         early_since_ = now;
     deadline_ = Instant::never();
     if (!early) return false;
-    deadline_ = std::max(early_since_, account_->moved_at()) + early_exit_limit;
+    deadline_ =
+        std::max(early_since_, account_->moved_at()) + context_.config.order.spec.early_exit_limit;
     if (now < deadline_) return false;
     fail(now, FailureKind::early_exit);
     return true;

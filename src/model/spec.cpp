@@ -107,6 +107,9 @@ Result<WorkloadSpec> checked_spec(WorkloadSpec spec) {
         return fail(s.error());
     if (spec.stop_grace < Duration{} || spec.stop_grace > stop_grace_max)
         return wrong("stop_grace", "is out of range", "give a duration from 0s to 1h");
+    if (spec.early_exit_limit < early_exit_limit_min ||
+        spec.early_exit_limit > early_exit_limit_max)
+        return wrong("early_exit_limit", "is out of range", "give a duration from 1s to 24h");
     return spec;
 }
 

@@ -14,6 +14,8 @@ inline constexpr std::int64_t devices_per_rank_max = 1'024;
 inline constexpr std::int64_t command_bytes_max = 128 * 1024; // argv and env of one rank
 inline constexpr std::int64_t restarts_max = 10'000;
 inline constexpr Duration stop_grace_max = Duration::hours(1);
+inline constexpr Duration early_exit_limit_min = Duration::seconds(1);
+inline constexpr Duration early_exit_limit_max = Duration::hours(24);
 
 /// The same spec, or invalid_argument naming the first field at fault ("roles[0].ranks").
 Result<WorkloadSpec> checked_spec(WorkloadSpec spec);

@@ -46,9 +46,12 @@ struct WorkloadSpec {
     std::vector<Role> roles;
     RestartPolicy restarts;
     Duration stop_grace = Duration::seconds(15); // from SIGTERM to SIGKILL
+    // A rank ended with 0 while others of its role run on and do not move: then it is a failure.
+    Duration early_exit_limit = Duration::minutes(10);
     friend bool operator==(const WorkloadSpec&, const WorkloadSpec&) = default;
 };
-MUSTER_DESCRIBE(WorkloadSpec, name, kind, priority, workdir, roles, restarts, stop_grace)
+MUSTER_DESCRIBE(WorkloadSpec, name, kind, priority, workdir, roles, restarts, stop_grace,
+                early_exit_limit)
 MUSTER_REQUIRED(WorkloadSpec, "roles")
 
 enum class WorkloadPhase { queued, admitted, running, stopping, succeeded, failed, cancelled };

@@ -104,6 +104,7 @@ TEST(SpecFromFlags, EnvAndPolicies) {
     made.restarts = 1;
     made.restarts_per_day = 5;
     made.grace = "1m";
+    made.early_exit = "90s";
     made.name = "mine";
     made.priority = 70;
     const auto spec = spec_from_flags(made, machine({{"HOME", "/root"}}));
@@ -113,6 +114,7 @@ TEST(SpecFromFlags, EnvAndPolicies) {
     EXPECT_EQ(spec->restarts.per_ten_minutes, 1);
     EXPECT_EQ(spec->restarts.per_day, 5);
     EXPECT_EQ(spec->stop_grace, Duration::minutes(1));
+    EXPECT_EQ(spec->early_exit_limit, Duration::seconds(90));
     EXPECT_EQ(spec->name->text, "mine");
     EXPECT_EQ(spec->priority, 70);
 }
@@ -143,6 +145,9 @@ TEST(SpecFromFlags, RefusalsNameTheFlag) {
         {"roles[0].devices_per_rank", [](RunFlags& f) { f.devices_per_rank = -1; }},
         {"grace", [](RunFlags& f) { f.grace = "15"; }},
         {"stop_grace", [](RunFlags& f) { f.grace = "2h"; }},
+        {"early-exit", [](RunFlags& f) { f.early_exit = "soon"; }},
+        {"early_exit_limit", [](RunFlags& f) { f.early_exit = "0s"; }},
+        {"early_exit_limit", [](RunFlags& f) { f.early_exit = "25h"; }},
         {"command", [](RunFlags& f) { f.command = {"train.py", "a", "b\xff"}; }},
         {"env", [](RunFlags& f) { f.env = {"A=\xc3"}; }},
         {"workdir", [](RunFlags& f) { f.workdir = "/data/\xe9"; }},
@@ -196,6 +201,7 @@ TEST_F(SpecFile, UnknownKeysAreRefusedWithPlaceAndSuggestion) {
     EXPECT_NE(to_text(spec.error()).find("ranks"), std::string::npos) << to_text(spec.error());
 }
 
+TEST_F(SpecFile, WhatCannotBeReadIsSaidClearly) {
     EXPECT_FALSE(spec_from_file(folder_ + "/none.yaml"));
     EXPECT_FALSE(spec_from_file(folder_));
     EXPECT_FALSE(read("empty.yaml", " \n"));

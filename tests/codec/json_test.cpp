@@ -26,7 +26,7 @@ TEST(Json, WritesASpecForPeople) {
         R"({"name":"charlm","kind":"job","priority":50,"workdir":"","roles":[{"name":"worker",)"
         R"("ranks":1,"devices_per_rank":1,"command":["python3","train.py"],)"
         R"("env":{"A":"b\n\"c\""}}],"restarts":{"per_ten_minutes":3,"per_day":20},)"
-        R"("stop_grace":"15s"})");
+        R"("stop_grace":"15s","early_exit_limit":"10m"})");
     EXPECT_EQ(from_json<WorkloadSpec>(to_json(small_spec())).value(), small_spec());
 }
 

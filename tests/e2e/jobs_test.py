@@ -214,6 +214,41 @@ class Jobs(ClusterTest):
         detail = self.c.wait_job("epilogue")
         self.assertEqual((detail["workload"]["phase"], detail["workload"]["restarts"]), ("succeeded", 0))
 
+    def early_exit(self, name, ranks, **more):
+        """All ranks start; rank 1 ends with 0 and the others stay. Returns the others."""
+        self.submit(name, ranks=ranks, early_exit_limit="1s", **more)
+        gang = self.gang.gather(ranks)
+        gang.pop(1).tell("exit", code=0)
+        return gang
+
+    def test_a_rank_that_exits_with_0_while_others_wait_is_flagged(self):  # U11
+        waiting = self.early_exit("early", 2, restarts={"per_ten_minutes": 0, "per_day": 0})
+        detail = self.c.wait_job("early")
+        self.assertEqual((detail["workload"]["phase"], detail["workload"]["exit_code"]), ("failed", 1))
+        self.assertEqual(self.cause(detail)["reason"]["code"], "early_exit")
+        self.assertEqual(self.cause(detail)["rank"], 1)
+        self.assertFalse(is_alive(waiting[0].pid), "its peer still waits")
+        self.assertIn("rank 1", self.c.cli("why", "early").stdout)
+
+    def test_one_of_four_tasks_that_returns_does_not_hang_the_job(self):  # U12
+        waiting = self.early_exit("k-of-n", 4)
+        again = self.gang.gather(4)
+        for rank in waiting.values():
+            self.assertFalse(is_alive(rank.pid), "a rank of the old generation lives beside the new one")
+        self.end_all(again)
+        detail = self.c.wait_job("k-of-n")
+        self.assertEqual((detail["workload"]["phase"], detail["workload"]["restarts"]), ("succeeded", 1))
+        cause = detail["attempts"][0]["generations"][0]["cause"]
+        self.assertEqual((cause["reason"]["code"], cause["rank"]), ("early_exit", 1))
+
+    def test_the_limit_of_an_early_exit_is_a_flag_of_run(self):
+        script = os.path.join(self.c.state, "leaves.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write("import os, signal\nif os.environ['RANK'] == '0': signal.pause()\n")
+        done = self.c.cli("run", "--ranks", "2", "--restarts", "0", "--early-exit", "1s", "--", script)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("rank 1", done.stdout + done.stderr)
+
     def test_run_follows_and_returns_the_jobs_own_code(self):
         script = os.path.join(self.c.state, "seven.py")
         with open(script, "w", encoding="utf-8") as file:

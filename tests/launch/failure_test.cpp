@@ -149,6 +149,21 @@ TEST(Failure, an_early_exit_with_0_is_flagged_after_the_limit) {
     EXPECT_EQ(world.result().outcome, AttemptOutcome::succeeded); // the second time all finish
 }
 
+TEST(Failure, the_limit_of_an_early_exit_is_the_specs) {
+    World world({.launchers = 1, .ranks_each = 3, .early_exit_limit = Duration::seconds(30)},
+                [](Generation g, int64_t rank) {
+                    RankPlan plan = done_after(g == 1 ? Duration::hours(9) : long_run);
+                    plan.notices_peer = never;
+                    if (g == 1 && rank == 0) plan = done_after(Duration::minutes(1));
+                    return plan;
+                });
+    world.run();
+    expect_clean(world);
+    const auto& summary = world.summaries().at(0);
+    EXPECT_EQ(summary.cause->reason.code, ReasonCode::early_exit);
+    EXPECT_NEAR((summary.detected_at - summary.fault_at).as_seconds(), 30, 1);
+}
+
 TEST(Failure, peers_that_fail_because_a_rank_left_with_0_blame_that_rank) {
     World world({.launchers = 1, .ranks_each = 4, .standalone = true, .restarts = {0, 0}},
                 [](Generation, int64_t rank) {

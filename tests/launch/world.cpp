@@ -17,6 +17,7 @@ AttemptOrder attempt_order(const WorldOptions& options, std::int64_t index) {
     order.name = WorkloadName{"job"};
     order.spec.restarts = options.restarts;
     order.spec.stop_grace = options.stop_grace;
+    order.spec.early_exit_limit = options.early_exit_limit;
     for (std::int64_t i = 0; i < options.launchers; ++i) {
         const RoleName role{options.one_role_each ? "role" + std::to_string(i) : "worker"};
         if (i == 0 || options.one_role_each) {

@@ -50,6 +50,7 @@ struct WorldOptions {
     std::vector<Duration> skew = {}; // of each machine's clock
     RestartPolicy restarts = {};
     Duration stop_grace = Duration::seconds(15);
+    Duration early_exit_limit = Duration::minutes(10);
     std::int64_t port_failures = 0; // of the first BindPort commands
     bool plant_blind_kill = false;  // a bug: KillRanks is answered without killing or looking
     bool plant_lost_kill = false;   // a bug: RanksCleared comes where nobody asked for it
