@@ -13,8 +13,11 @@ namespace {
 constexpr std::int64_t snapshot_format = 1;      // of the ledger's document (control/ledger.hpp)
 constexpr std::size_t batch_records_max = 4'096; // of one transaction
 
-constexpr const char* schema = R"(
-BEGIN IMMEDIATE;
+// With what marks the file as ours, in one transaction: a kill leaves all of it or nothing.
+const std::string& schema() {
+    static const std::string text =
+        "BEGIN IMMEDIATE; PRAGMA application_id=" + std::to_string(journal_magic) +
+        "; PRAGMA user_version=" + std::to_string(journal_format) + R"(;
 CREATE TABLE IF NOT EXISTS facts(
     seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, tag TEXT NOT NULL, body TEXT NOT NULL,
     hash BLOB NOT NULL) STRICT;
@@ -22,6 +25,8 @@ CREATE TABLE IF NOT EXISTS snapshots(
     seq INTEGER PRIMARY KEY, format INTEGER NOT NULL, ledger_hash BLOB NOT NULL,
     body TEXT NOT NULL) STRICT;
 COMMIT;)";
+    return text;
+}
 
 Status set_up(Database& database) {
     auto magic = database.number("PRAGMA application_id");
@@ -37,9 +42,7 @@ Status set_up(Database& database) {
         !status)
         return status;
     if (*tables != 0) return ok();
-    if (auto status = database.run(schema); !status) return status;
-    return database.run("PRAGMA application_id=" + std::to_string(journal_magic) +
-                        "; PRAGMA user_version=" + std::to_string(journal_format) + ";");
+    return database.run(schema());
 }
 
 std::string_view tag_of(const Fact& fact) {

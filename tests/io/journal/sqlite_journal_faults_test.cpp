@@ -40,6 +40,28 @@ class SmallDisk {
 #define NEEDS_MOUNT(disk) \
     if (!(disk).mounted()) GTEST_SKIP() << "needs root to mount a small file system"
 
+/// What a kill can leave of the first start: the write-ahead log up to each of its frames.
+TEST(SqliteJournalFaults, AKillAtAnyMomentOfTheFirstStartLeavesAStateThatOpens) {
+    namespace fs = std::filesystem;
+    constexpr std::uintmax_t log_header = 32; // of SQLite's file format
+    constexpr std::uintmax_t frame = 24 + 4'096;
+    const TemporaryFolder made;
+    auto opened = open_counting(made.path());
+    ASSERT_TRUE(opened) << to_text(opened.error());
+    const auto log = made.path() + "/journal.db-wal";
+    const auto size = fs::file_size(log);
+    ASSERT_GT(size, log_header);
+    ASSERT_EQ((size - log_header) % frame, 0U);
+    for (std::uintmax_t kept = log_header; kept <= size; kept += frame) {
+        const TemporaryFolder left;
+        fs::copy_file(made.path() + "/journal.db", left.path() + "/journal.db");
+        fs::copy_file(log, left.path() + "/journal.db-wal");
+        fs::resize_file(left.path() + "/journal.db-wal", kept);
+        auto again = open_counting(left.path());
+        EXPECT_TRUE(again) << "with " << kept << " bytes: " << to_text(again.error());
+    }
+}
+
 TEST(SqliteJournalFaults, AFullDiskIsWaitedOut) {
     const SmallDisk disk;
     NEEDS_MOUNT(disk);
