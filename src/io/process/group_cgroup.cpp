@@ -17,27 +17,9 @@ namespace {
 
 constexpr int look_pause_ms = 1;
 
-/// Mount point of the hierarchy, from /proc/self/mountinfo.
-std::string mount_point(const std::string& controller) {
+std::optional<CgroupMount> mount_of(const std::string& controller) {
     const auto text = read_file("/proc/self/mountinfo");
-    if (!text) return {};
-    std::istringstream lines(*text);
-    for (std::string line; std::getline(lines, line);) {
-        // "36 35 98:0 /root /mount/point options... - type source super,options"
-        const auto dash = line.find(" - ");
-        if (dash == std::string::npos) continue;
-        std::istringstream head(line.substr(0, dash));
-        std::istringstream tail(line.substr(dash + 3));
-        std::string skip, point, type, source, options;
-        head >> skip >> skip >> skip >> skip >> point;
-        tail >> type >> source >> options;
-        if (controller.empty() && type == "cgroup2") return point;
-        if (controller.empty() || type != "cgroup") continue;
-        std::istringstream names(options);
-        for (std::string name; std::getline(names, name, ',');)
-            if (name == controller) return point;
-    }
-    return {};
+    return text ? cgroup_mount(*text, controller) : std::nullopt;
 }
 
 bool is_folder(const std::string& path) {
@@ -69,14 +51,42 @@ int Deadline::left_ms() const {
 
 void pause_between_looks() { ::poll(nullptr, 0, look_pause_ms); }
 
+std::optional<CgroupMount> cgroup_mount(const std::string& mountinfo,
+                                        const std::string& controller) {
+    std::istringstream lines(mountinfo);
+    for (std::string line; std::getline(lines, line);) {
+        // "36 35 98:0 /root /mount/point options... - type source super,options"
+        const auto dash = line.find(" - ");
+        if (dash == std::string::npos) continue;
+        std::istringstream head(line.substr(0, dash));
+        std::istringstream tail(line.substr(dash + 3));
+        std::string skip, root, point, type, source, options;
+        head >> skip >> skip >> skip >> root >> point;
+        tail >> type >> source >> options;
+        const CgroupMount mount{root == "/" ? "" : root, point};
+        if (controller.empty() && type == "cgroup2") return mount;
+        if (controller.empty() || type != "cgroup") continue;
+        std::istringstream names(options);
+        for (std::string name; std::getline(names, name, ',');)
+            if (name == controller) return mount;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> CgroupMount::folder_of(const std::string& path) const {
+    if (path == root || (path == "/" && root.empty())) return point;
+    if (!path.starts_with(root + "/")) return std::nullopt;
+    return point + path.substr(root.size());
+}
+
 Result<std::string> own_cgroup_folder(const std::string& controller) {
-    const std::string point = mount_point(controller);
+    const auto mount = mount_of(controller);
     const std::string label = controller.empty() ? "cgroup v2" : "cgroup v1 " + controller;
-    if (point.empty()) return fail(Code::not_found, label + " is not mounted");
+    if (!mount) return fail(Code::not_found, label + " is not mounted");
     const auto own = read_proc_cgroup(::getpid(), controller);
-    // In a container the path may be one of the host's: then the mount point is our place.
-    if (own && own->size() > 1 && is_folder(point + *own)) return point + *own;
-    return point;
+    const auto folder = own ? mount->folder_of(*own) : std::nullopt;
+    // Where our own place is not visible, the top of what we see has to do.
+    return folder && is_folder(*folder) ? *folder : mount->point;
 }
 
 Status make_cgroup(const std::string& path) {
@@ -126,11 +136,10 @@ Status write_control(const std::string& path, std::string_view text) {
 
 bool in_cgroup(pid_t pid, const std::string& path, const std::string& controller) {
     const auto place = read_proc_cgroup(pid, controller);
-    if (!place) return false;
-    const std::string point = mount_point(controller);
-    if (!path.starts_with(point)) return false;
-    const std::string wanted = path.substr(point.size());
-    return *place == wanted || place->starts_with(wanted + "/");
+    const auto mount = mount_of(controller);
+    if (!place || !mount) return false;
+    const auto folder = mount->folder_of(*place);
+    return folder && (*folder == path || folder->starts_with(path + "/"));
 }
 
 Result<UniqueFd> lock_cgroup(const std::string& path) {
