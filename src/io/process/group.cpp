@@ -1,17 +1,21 @@
 #include "io/process/group.hpp"
 
+#include "base/text.hpp"
 #include "io/posix/files.hpp"
 #include "io/process/group_backends.hpp"
 #include "io/process/proc.hpp"
 #include "io/process/reap.hpp"
 #include "io/process/spawn.hpp"
 
+#include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <random>
 
 namespace muster::io {
 namespace {
 
+constexpr std::size_t named_max = 3;
 constexpr Duration probe_limit = Duration::seconds(5);
 constexpr int create_tries = 5; // a sweep may take a folder between mkdir and lock
 
@@ -27,18 +31,29 @@ std::string probe_name() {
     return "probe-" + std::to_string(::getpid()) + "-" + std::to_string(source());
 }
 
-/// A child that would sleep for long must be gone after kill_and_verify.
-Status try_group(const ProcessGroup& group) {
+/// Starts what would sleep for long, ends it by `end`, and sees it gone.
+template <class End>
+Status try_end(const ProcessGroup& group, End end) {
     SpawnSpec spec;
     spec.argv = {"/bin/sleep", "600"};
     spec.cwd = "/";
     spec.group = &group;
     auto child = spawn(spec);
     if (!child) return fail(child.error());
-    const auto left = group.kill_and_verify(probe_limit);
-    const bool reaped = reap(child->pidfd.get(), probe_limit).has_value();
-    if (!left.empty() || !reaped)
+    end();
+    if (!reap(child->pidfd.get(), probe_limit))
         return fail(Code::failed_precondition, "a process of a probe group survived its end");
+    return ok();
+}
+
+/// Both ways to end a group must reach a child: the polite one and the last one.
+Status try_group(const ProcessGroup& group) {
+    Status works = try_end(group, [&] { group.signal_all(SIGTERM); });
+    const bool killed = group.kill_and_verify(probe_limit).empty();
+    if (works) works = try_end(group, [&] { group.kill_and_verify(probe_limit); });
+    if (!works) return works;
+    if (!killed || !group.members().empty())
+        return fail(Code::failed_precondition, "a probe group did not become empty");
     return group.remove();
 }
 
@@ -51,6 +66,16 @@ std::string_view backend_name(GroupBackend backend) {
     case GroupBackend::session: return "session";
     }
     return "session";
+}
+
+std::string names_of(const std::vector<LeftoverProcess>& processes) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(named_max, processes.size()); ++i)
+        text += (i == 0 ? "" : ", ") + to_valid_utf8(processes[i].name) + " (pid " +
+                std::to_string(processes[i].pid) + ", state " + processes[i].state + ")";
+    if (processes.size() > named_max)
+        text += " and " + std::to_string(processes.size() - named_max) + " more";
+    return text;
 }
 
 std::vector<LeftoverProcess> ProcessGroup::leftover() const {

@@ -41,6 +41,9 @@ struct LeftoverProcess {
     char state = '?';
 };
 
+/// "python3 (pid 7, state D), ...": the first three by name, the number of the others.
+std::string names_of(const std::vector<LeftoverProcess>& processes);
+
 class ProcessGroup {
   public:
     explicit ProcessGroup(GroupAddress address) : address_(std::move(address)) {}

@@ -1,6 +1,7 @@
 #include "io/process/spawn.hpp"
 
 #include "io/posix/files.hpp"
+#include "io/process/group_backends.hpp"
 #include "io/process/proc.hpp"
 #include "io/process/reap.hpp"
 
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -188,6 +190,27 @@ Error explain_failure(const SpawnSpec& spec, const ChildPlan& plan, const ChildF
                            failure.error);
 }
 
+Error explain_hang(const SpawnSpec& spec) {
+    return {Code::deadline_exceeded,
+            "cannot start " + spec.argv[0] + ": it was not running within " +
+                std::to_string(spec.limit.ns / Duration::seconds(1).ns) + " s",
+            "check that the file systems of the program and of the working directory " + spec.cwd +
+                " answer on this node (a dead network mount?)",
+            "workdir"};
+}
+
+/// The other end writes, or closes as the exec does.
+bool readable_within(int fd, Duration limit) {
+    const Deadline deadline(limit);
+    for (;;) {
+        pollfd waiter{fd, POLLIN, 0};
+        const int ready = ::poll(&waiter, 1, deadline.left_ms());
+        if (ready > 0) return true;
+        if (ready == 0 && deadline.over()) return false;
+        if (ready < 0 && errno != EINTR) return true; // the read tells what is wrong
+    }
+}
+
 std::vector<char*> pointers(std::vector<std::string>& texts) {
     std::vector<char*> result;
     for (auto& text : texts) result.push_back(text.data());
@@ -260,6 +283,11 @@ Result<SpawnedProcess> spawn(const SpawnSpec& spec) {
 
     SpawnedProcess child{pid, UniqueFd(pidfd), 0};
     status_write.reset();
+    if (!readable_within(status_read.get(), spec.limit)) {
+        ::kill(pid, SIGKILL); // not reaped yet: the pid is still its
+        (void)reap(child.pidfd.get(), Duration{});
+        return fail(explain_hang(spec));
+    }
     ChildFailure failure;
     ssize_t got = 0;
     do got = ::read(status_read.get(), &failure, sizeof failure);

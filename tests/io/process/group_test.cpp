@@ -2,6 +2,7 @@
 
 #include "helpers.hpp"
 #include "io/process/clear_group.hpp"
+#include "io/process/group_backends.hpp"
 
 #include <csignal>
 #include <random>
@@ -189,6 +190,26 @@ TEST_P(GroupTest, AFailedExecLeavesNothingBehind) {
     EXPECT_TRUE(reap_all().empty());
 }
 
+TEST_P(GroupTest, AChildThatDoesNotReachItsExecIsGivenUp) {
+    const auto& address = group_->address();
+    // A frozen group holds a child up as a dead network mount would.
+    const bool v2 = address.backend == GroupBackend::v2;
+    if (address.backend == GroupBackend::session) GTEST_SKIP() << "a session cannot be frozen";
+    const auto control = address.path + (v2 ? "/cgroup.freeze" : "/freezer.state");
+    ASSERT_TRUE(write_control(control, v2 ? "1" : "FROZEN"));
+    SpawnSpec spec;
+    spec.argv = {"/bin/sleep", "600"};
+    spec.cwd = "/";
+    spec.group = group_.get();
+    spec.limit = Duration::millis(50);
+    const auto child = spawn(spec);
+    ASSERT_TRUE(write_control(control, v2 ? "0" : "THAWED"));
+    ASSERT_FALSE(child.has_value());
+    EXPECT_EQ(child.error().code, Code::deadline_exceeded);
+    EXPECT_NE(child.error().hint.find("working directory /"), std::string::npos);
+    expect_cleared({});
+}
+
 TEST_P(GroupTest, SweepTakesOnlyEmptyGroupsThatNobodyKeeps) {
     if (groups_->backend() == GroupBackend::session)
         GTEST_SKIP() << "a session leaves nothing to sweep";
@@ -207,6 +228,39 @@ TEST_P(GroupTest, SweepTakesOnlyEmptyGroupsThatNobodyKeeps) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, GroupTest, testing::Values("v2", "v1", "session"),
                          [](const auto& info) { return std::string(info.param); });
+
+TEST(CgroupMount, SeesTheWholeHierarchy) {
+    const auto mount = cgroup_mount("30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "");
+    ASSERT_TRUE(mount);
+    EXPECT_EQ(mount->folder_of("/"), "/sys/fs/cgroup");
+    EXPECT_EQ(mount->folder_of("/user.slice/a"), "/sys/fs/cgroup/user.slice/a");
+}
+
+TEST(CgroupMount, AContainerWithTheHostsNamespaceSeesItsOwnSubtree) {
+    const std::string text =
+        "510 500 0:26 /docker/c0ffee /sys/fs/cgroup/unified ro - cgroup2 cgroup rw\n"
+        "520 500 0:31 /docker/c0ffee /sys/fs/cgroup/freezer ro - cgroup cgroup rw,freezer\n";
+    for (const auto* controller : {"", "freezer"}) {
+        const auto mount = cgroup_mount(text, controller);
+        ASSERT_TRUE(mount) << controller;
+        EXPECT_EQ(mount->folder_of("/docker/c0ffee"), mount->point);
+        EXPECT_EQ(mount->folder_of("/docker/c0ffee/muster-x"), mount->point + "/muster-x");
+        EXPECT_FALSE(mount->folder_of("/docker/c0ffee2/x")); // not ours, though it begins alike
+        EXPECT_FALSE(mount->folder_of("/"));
+    }
+    EXPECT_FALSE(cgroup_mount(text, "pids"));
+    EXPECT_FALSE(cgroup_mount("", ""));
+}
+
+TEST(LeftoverProcesses, AreNamedWithTheirPids) {
+    const LeftoverProcess stuck{7, "python3", 'D'};
+    EXPECT_EQ(names_of({}), "");
+    EXPECT_EQ(names_of({stuck, {8, "a\xff", 'D'}}),
+              "python3 (pid 7, state D), a\xef\xbf\xbd (pid 8, state D)");
+    EXPECT_EQ(
+        names_of({stuck, stuck, stuck, stuck, stuck}),
+        "python3 (pid 7, state D), python3 (pid 7, state D), python3 (pid 7, state D) and 2 more");
+}
 
 TEST(ProbeGroups, RefusesAnUnknownBackend) {
     EXPECT_EQ(probe_groups("v3").error().code, Code::invalid_argument);
