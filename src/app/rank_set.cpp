@@ -249,7 +249,8 @@ void RankSet::kill(Generation generation) {
     killer_ = std::thread([this, generation, address = group_->address()] {
         const auto left = io::open_group(address)->kill_and_verify(kill_look);
         killing_ = false;
-        post_(launch::RanksCleared{generation, static_cast<std::int64_t>(left.size())});
+        post_(launch::RanksCleared{generation, static_cast<std::int64_t>(left.size()),
+                                   io::names_of(left)});
     });
 }
 

@@ -70,6 +70,7 @@ struct RankExited {
 struct RanksCleared {
     Generation generation = 0;
     std::int64_t leftover = 0;
+    std::string holders = {}; // who survives, for people: "python3 (pid 7, state D), ..."
 };
 struct ProgressRead {
     Generation generation = 0;

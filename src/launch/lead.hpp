@@ -29,6 +29,7 @@ struct LauncherView {
     bool empty = true;
     bool leaving = false;
     std::int64_t survivors = 0;
+    std::string holders;
     std::vector<RankExit> exits;
     std::vector<RankProgress> progress;
 };

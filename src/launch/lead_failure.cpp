@@ -242,7 +242,7 @@ void Lead::stuck(Instant now) {
         cause.rank = first.rank;
         cause.last_lines = first.last_lines;
         cause.traceback = first.traceback;
-        cause.reason.detail = explain(first.reason);
+        cause.reason.detail = "after: " + explain(first.reason);
     }
     for (std::int64_t i = 0; i < context_.launchers(); ++i) {
         const LauncherView& view = views_[static_cast<std::size_t>(i)];
@@ -251,6 +251,11 @@ void Lead::stuck(Instant now) {
         cause.reason.subject +=
             (cause.reason.subject.empty() ? "" : ", ") + to_text(context_.node(i));
         cause.reason.have += std::max<std::int64_t>(1, view.survivors);
+        if (view.holders.empty()) continue;
+        const std::string held =
+            "still there: " + view.holders + " on " + to_text(context_.node(i));
+        cause.reason.detail =
+            cause.reason.detail.empty() ? held : held + "; " + cause.reason.detail;
     }
     // What the ranks achieved stands; the result names what is left behind.
     if (!verdict_) decide({AttemptOutcome::failed, cause, cause.exit_code});

@@ -20,6 +20,7 @@ void Lead::look_at_self() {
     view.started = local.started();
     view.empty = local.empty();
     view.survivors = local.survivors();
+    view.holders = local.holders();
     view.exits = local.exits();
     view.progress = local.progress();
 }
@@ -55,6 +56,7 @@ void Lead::take_beat(Instant now, LauncherView& view, const MemberBeat& beat) {
     view.empty = beat.empty;
     view.leaving = beat.leaving;
     view.survivors = beat.empty ? 0 : std::max<std::int64_t>(1, beat.leftover_processes);
+    view.holders = beat.holders;
     // The member's clock may differ from ours by any amount: only ages count.
     const auto on_our_clock = [&](Instant at) {
         if (at == Instant{}) return at;

@@ -53,6 +53,7 @@ void LocalRanks::on_exited(const RankExited& event) {
 void LocalRanks::on_cleared(Instant now, const RanksCleared& event) {
     if (event.generation != generation_ || state_ != State::killing) return;
     leftover_ = event.leftover;
+    holders_ = event.holders;
     if (leftover_ == 0)
         state_ = State::empty;
     else

@@ -37,6 +37,7 @@ class LocalRanks {
     std::int64_t leftover() const { return leftover_; }
     /// Processes still not proven gone, at least; for the word about a teardown that is stuck.
     std::int64_t survivors() const;
+    const std::string& holders() const { return holders_; }
     const std::vector<RankExit>& exits() const { return exits_; }
     const std::vector<RankProgress>& progress() const { return progress_; }
     Instant wake_at() const;
@@ -53,6 +54,7 @@ class LocalRanks {
     bool started_ = false;
     Instant kill_at_; // ending: at the latest; killing: again
     std::int64_t leftover_ = 0;
+    std::string holders_; // of the newest look
     std::vector<RankExit> exits_;
     std::vector<RankProgress> progress_;
 };

@@ -158,6 +158,7 @@ void Member::send(Instant now, Lane which) {
     beat.leaving = leaving_;
     beat.stop = stop_;
     beat.leftover_processes = local.leftover();
+    beat.holders = local.holders();
     beat.exits = local.exits();
     beat.progress = local.progress();
     told_ = news();

@@ -246,12 +246,14 @@ struct MemberBeat {
     bool leaving = false;                // told to go by its node: ends its ranks and exits
     StopKind stop = StopKind::none;      // the control plane's word, where this member heard it
     std::int64_t leftover_processes = 0; // that survived SIGKILL
+    std::string holders;                 // the first of them by name and pid
     std::vector<RankExit> exits;         // all of its ranks' ends in this generation
     std::vector<RankProgress> progress;
     friend bool operator==(const MemberBeat&, const MemberBeat&) = default;
 };
 MUSTER_DESCRIBE(MemberBeat, workload, attempt, launcher_index, asked, order_revision, sent_at, term,
-                generation, started, empty, leaving, stop, leftover_processes, exits, progress)
+                generation, started, empty, leaving, stop, leftover_processes, holders, exits,
+                progress)
 MUSTER_REQUIRED(MemberBeat, "workload", "attempt", "launcher_index", "asked")
 
 enum class MemberAction {

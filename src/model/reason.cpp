@@ -77,7 +77,8 @@ std::string explain(const Reason& reason) {
                            reason);
     case ReasonCode::early_exit:
         return "rank " + subject + " ended with 0 while others ran on for " + have + " s";
-    case ReasonCode::teardown_stuck: return have + " processes on " + subject + " survived SIGKILL";
+    case ReasonCode::teardown_stuck:
+        return with_detail(have + " processes on " + subject + " survived SIGKILL", reason);
     case ReasonCode::start_timeout:
         return "launcher on " + subject + " did not join within " + need + " s";
     case ReasonCode::released: return "nothing of it is left on " + subject;

@@ -112,6 +112,8 @@ TEST(Failure, what_survives_sigkill_ends_the_attempt_with_a_name_and_a_number) {
     EXPECT_EQ(cause.reason.have, 2);
     EXPECT_EQ(cause.exit_code, 137);
     EXPECT_NE(cause.reason.detail.find("rank 2 was killed by signal 9"), std::string::npos);
+    EXPECT_NE(explain(cause.reason).find("still there: stuck (pid 7) on n1"), std::string::npos)
+        << explain(cause.reason);
     EXPECT_EQ(world.launcher(1).left->result.leftover_processes, 2);
     EXPECT_EQ(world.launcher(0).left->result.leftover_processes, 0);
     EXPECT_EQ(world.launcher(0).tables.size(), 1u);

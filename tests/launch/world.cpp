@@ -406,8 +406,9 @@ void World::obey(std::int64_t i, const KillRanks& command) {
         if (p.running) end_rank(n, exit, false);
     }
     if (leftover == 0) l.proved = std::max(l.proved, command.generation);
-    post(Duration::micros(500),
-         [this, i, command, leftover] { deliver(i, RanksCleared{command.generation, leftover}); });
+    post(Duration::micros(500), [this, i, command, leftover] {
+        deliver(i, RanksCleared{command.generation, leftover, leftover > 0 ? "stuck (pid 7)" : ""});
+    });
 }
 
 void World::obey(std::int64_t i, const Tell& command) { launcher(i).tells.push_back(command.text); }
