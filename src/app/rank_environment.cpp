@@ -50,7 +50,8 @@ void set_torch(Environment& env, const RankPlace& place, std::int64_t local_rank
     env["TORCHELASTIC_RUN_ID"] = to_text(place.workload);
     env["TORCHELASTIC_USE_AGENT_STORE"] = "False";
     env["TORCHELASTIC_ERROR_FILE"] = place.error_file;
-    // As torchrun does; newer PyTorch names it TORCH_NCCL_ASYNC_ERROR_HANDLING.
+    // As torchrun does. PyTorch reads the first name up to 2.1, the second from 2.2 on.
+    env.emplace("NCCL_ASYNC_ERROR_HANDLING", "1");
     env.emplace("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1");
     if (local_ranks > 1) env.emplace("OMP_NUM_THREADS", "1");
     // A host name that does not resolve would send gloo looking for an interface.

@@ -160,7 +160,7 @@ void note_closed(CoreState& state, const AttemptKey& key,
         if (!newest || is_terminal(workload.phase)) return;
         const Generation recorded =
             attempt->generations.empty() ? 0 : attempt->generations.back().generation;
-        if (summary.generation <= recorded) continue;
+        if (summary.generation <= recorded || summary.generation > generation_max) continue;
         if (summary.generation > attempt->generation && summary.started_at != Instant{} &&
             attempt->state != AttemptState::ended)
             state.emit(actor, GenerationStarted{key.workload, key.attempt, attempt->term,

@@ -1,5 +1,6 @@
 // What agents and launchers say, taken in.
 
+#include "base/require.hpp"
 #include "base/text.hpp"
 #include "control/core_state.hpp"
 
@@ -62,16 +63,25 @@ bool holds(const AttemptRecord& attempt, const NodeName& node) {
     return std::find(attempt.holding.begin(), attempt.holding.end(), node) != attempt.holding.end();
 }
 
+/// By the placement, which is ours; a beat may say anything.
+std::int64_t launcher_on(const AttemptRecord& attempt, const NodeName& node) {
+    const auto& nodes = attempt.placement.nodes;
+    const auto at = std::ranges::find(nodes, node, &PlacedNode::node);
+    REQUIRE(at != nodes.end(), "who holds an attempt is in its placement");
+    return at - nodes.begin();
+}
+
 /// The agent verified that nothing of the attempt is left on its node.
 void on_released(CoreState& state, const NodeName& node, const HeldAttempt& held) {
     const AttemptKey key{held.workload, held.attempt};
     const auto* attempt = known_attempt(state, key);
     if (attempt == nullptr || !holds(*attempt, node)) return;
+    const std::int64_t index = launcher_on(*attempt, node);
     if (held.result) note_closed(state, key, held.result->generations, actor_node(node));
     if (attempt->state != AttemptState::ended) {
         const bool has_outcome = held.result && held.result->outcome != AttemptOutcome::none &&
                                  held.result->outcome != AttemptOutcome::lost;
-        const bool quiet_member = held.result && held.launcher_index != attempt->lead;
+        const bool quiet_member = held.result && index != attempt->lead;
         if (has_outcome) {
             const auto& cause = held.result->cause;
             const Reason reason =
@@ -79,7 +89,7 @@ void on_released(CoreState& state, const NodeName& node, const HeldAttempt& held
             end_attempt(state, key.workload, held.result->outcome, cause, reason);
         } else if (quiet_member) {
             // The lead told it to leave and will say why; member_gone_limit bounds the wait.
-            state.live.members_gone.emplace(std::pair{key, held.launcher_index}, state.now);
+            state.live.members_gone.emplace(std::pair{key, index}, state.now);
         } else {
             const auto& cause = held.result ? held.result->cause : std::nullopt;
             const Reason reason =
@@ -138,6 +148,7 @@ void take_held(CoreState& state, const AgentBeat& beat, AgentLive& agent) {
 void note_generation(CoreState& state, const AttemptKey& key, const LauncherBeat& beat,
                      AttemptLive& live) {
     const auto* attempt = known_attempt(state, key);
+    if (beat.generation > generation_max) return; // no budget reaches so far
     const bool runs = beat.state == LauncherState::running && beat.table &&
                       beat.table->generation == beat.generation;
     if (runs && beat.generation > attempt->generation) {

@@ -83,6 +83,18 @@ struct Marker {
     void operator()(const WorkloadForgotten&) const {}
 };
 
+/// A member that had left its attempt before this start: the lead still owes the reason.
+void note_members_gone(CoreState& state, const WorkloadRecord& workload) {
+    const auto* attempt = workload.live_attempt();
+    if (attempt == nullptr) return;
+    const auto& nodes = attempt->placement.nodes;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        if (std::ranges::find(attempt->holding, nodes[i].node) == attempt->holding.end())
+            state.live.members_gone.emplace(
+                std::pair{AttemptKey{workload.id, attempt->number}, static_cast<std::int64_t>(i)},
+                state.now);
+}
+
 void begin(CoreState& state) {
     auto& live = state.live;
     live.began_at = state.now;
@@ -94,6 +106,7 @@ void begin(CoreState& state) {
         if (workload.phase == WorkloadPhase::queued) live.queued.insert(id);
         if (workload.phase == WorkloadPhase::stopping || workload.stop_asked)
             if (!is_terminal(workload.phase)) live.stopping.insert(id);
+        note_members_gone(state, workload);
     }
 }
 

@@ -11,7 +11,8 @@ constexpr Duration restarts_kept_for = Duration::hours(24);
 
 void count_restarts(WorkloadRecord& workload, std::int64_t count, Instant at) {
     auto& recent = workload.recent_restarts;
-    for (std::int64_t i = 0; i < count; ++i) recent.push_back(at);
+    const auto kept = std::min<std::int64_t>(count, restarts_kept_max);
+    for (std::int64_t i = 0; i < kept; ++i) recent.push_back(at);
     workload.restarts += count;
     std::erase_if(recent, [&](Instant t) { return t + restarts_kept_for < at; });
     if (recent.size() > restarts_kept_max)

@@ -5,6 +5,7 @@
 
 #include "model/facts.hpp"
 #include "model/orders.hpp" // describes AttemptKey
+#include "model/spec.hpp"
 
 #include <map>
 #include <optional>
@@ -84,8 +85,9 @@ MUSTER_DESCRIBE(WorkloadRecord, id, name, spec, phase, submitted_by, submitted_a
                 attempts_made, restarts, recent_restarts, last_step, failures_without_step)
 
 inline constexpr std::size_t attempts_kept_max = 32;
+inline constexpr Generation generation_max = 1'000'000; // a beat that names a later one is wrong
 inline constexpr std::size_t generations_kept_max = 64; // per attempt
-inline constexpr std::size_t restarts_kept_max = 64;
+inline constexpr std::size_t restarts_kept_max = restarts_max + 1;
 inline constexpr std::size_t finished_kept_max = 2'000; // workloads, then the oldest are forgotten
 
 struct Ledger {

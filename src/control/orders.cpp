@@ -89,6 +89,18 @@ void answer_changed(CoreState& state) {
         if (state.live.attempts.contains(key)) answer_launcher(state, key, index);
 }
 
+/// What is left of the budget, without the restarts of the attempt itself: its lead knows those.
+RestartAllowance allowance_of(const WorkloadRecord& workload, const AttemptRecord& attempt) {
+    RestartAllowance allowance{workload.spec.restarts, {}};
+    for (const auto at : workload.recent_restarts)
+        if (at <= attempt.placed_at) allowance.recent.push_back(at);
+    return allowance;
+}
+
+std::int64_t restarts_before(const WorkloadRecord& workload, const AttemptRecord& attempt) {
+    return workload.restarts - std::max<Generation>(0, attempt.generation - 1);
+}
+
 } // namespace
 
 AgentOrder agent_order(const CoreState& state, const NodeName& node, const AgentLive& agent) {
@@ -104,8 +116,10 @@ AgentOrder agent_order(const CoreState& state, const NodeName& node, const Agent
         if (attempt == nullptr || attempt->number != key.attempt) continue;
         for (std::size_t i = 0; i < attempt->placement.nodes.size(); ++i)
             if (attempt->placement.nodes[i].node == node)
-                order.run.push_back({key.workload, key.attempt, static_cast<std::int64_t>(i),
-                                     workload->name, workload->spec, attempt->placement});
+                order.run.push_back(
+                    {key.workload, key.attempt, static_cast<std::int64_t>(i), workload->name,
+                     workload->spec, attempt->placement, restarts_before(*workload, *attempt),
+                     allowance_of(*workload, *attempt), last_step_before(*workload, key.attempt)});
     }
     order.forget.assign(agent.forget.begin(), agent.forget.end());
     for (const auto& [number, request] : agent.log_requests) order.log_requests.push_back(request);
@@ -130,9 +144,7 @@ LauncherOrder launcher_order(const CoreState& state, const AttemptKey& key, std:
         const auto lead = live->second.launchers.find(attempt->lead);
         if (lead != live->second.launchers.end()) order.lead_endpoint = lead->second.endpoint;
     }
-    order.allowance.policy = workload->spec.restarts;
-    for (const auto at : workload->recent_restarts)
-        if (at <= attempt->placed_at) order.allowance.recent.push_back(at);
+    order.allowance = allowance_of(*workload, *attempt);
     if (!attempt->generations.empty())
         order.closed_through = attempt->generations.back().generation;
     order.last_step = last_step_before(*workload, key.attempt);

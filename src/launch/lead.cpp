@@ -10,16 +10,17 @@
 
 namespace muster::launch {
 
-Lead::Lead(Context& context) : context_(context), policy_(context.config.order.spec.restarts) {
+Lead::Lead(Context& context)
+    : context_(context), policy_(context.config.order.spec.restarts),
+      earlier_restarts_(context.config.order.allowance.recent),
+      highest_step_(context.config.order.last_step) {
     views_.resize(static_cast<std::size_t>(context.launchers()));
     set_order(MemberAction::wait);
 }
 
 void Lead::take_order(Instant now, const LauncherOrder& order) {
     if (!context_.config.standalone) policy_ = order.allowance.policy;
-    // This lead alone restarts the attempt, so what the server knew before our first restart is
-    // older; afterwards its list holds our own restarts too, which we count ourselves.
-    if (own_restarts_.empty()) earlier_restarts_ = order.allowance.recent;
+    earlier_restarts_ = order.allowance.recent; // without our own
     highest_step_ = std::max(highest_step_, order.last_step);
     if (open_) account_->raise_redo_through(highest_step_);
     std::erase_if(closed_, [&](const GenerationSummary& summary) {
@@ -151,7 +152,7 @@ void Lead::start(Instant now, std::int64_t port) {
     table_.generation = generation_;
     table_.master_address = context_.config.address;
     table_.master_port = port;
-    table_.restarts = generation_ - 1 + static_cast<std::int64_t>(earlier_restarts_.size());
+    table_.restarts = context_.config.order.restarts + generation_ - 1;
     table_.ranks = rank_rows(context_.config.order);
     account_.emplace(generation_, generation_ == 1 ? context_.begun_at : now, highest_step_);
     open_ = true;

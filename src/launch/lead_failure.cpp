@@ -95,10 +95,20 @@ void Lead::on_leave_asked(Instant now, std::int64_t signal) {
         return;
     }
     ExitCause cause;
-    cause.reason.code = ReasonCode::cancelled_by_user;
-    cause.reason.subject = "signal " + std::to_string(signal);
-    cause.exit_code = exit_signalled + signal;
-    decide({AttemptOutcome::cancelled, cause, cause.exit_code});
+    if (context_.config.standalone) {
+        cause.reason.code = ReasonCode::cancelled_by_user;
+        cause.reason.subject = "signal " + std::to_string(signal);
+        cause.exit_code = exit_signalled + signal;
+        decide({AttemptOutcome::cancelled, cause, cause.exit_code});
+    } else {
+        // The machine goes down, or its agent clears it: nobody asked for the job's end.
+        cause.reason.code = ReasonCode::launcher_lost;
+        cause.reason.subject = to_text(context_.node(context_.self()));
+        cause.reason.detail = "it got signal " + std::to_string(signal);
+        cause.node = context_.node(context_.self());
+        cause.exit_code = exit_lost;
+        decide({AttemptOutcome::lost, cause, cause.exit_code});
+    }
     context_.tell("ending all ranks: the launcher got signal " + std::to_string(signal) +
                   " (SIGKILL follows after " + to_text(context_.full_grace()) + ")");
     begin_clear(now, MemberAction::leave, context_.full_grace());

@@ -104,6 +104,16 @@ MUSTER_DESCRIBE(AgentBeat, installation, node, boot_id, session, asked, order_re
                 held, sample, log_answers)
 MUSTER_REQUIRED(AgentBeat, "node", "boot_id", "session", "asked")
 
+/// Restarts that a lead may make without asking, as known to the server.
+struct RestartAllowance {
+    RestartPolicy policy;
+    /// Restarts of this job within the last day, oldest first, up to the placement of this attempt:
+    /// the lead adds its own.
+    std::vector<Instant> recent;
+    friend bool operator==(const RestartAllowance&, const RestartAllowance&) = default;
+};
+MUSTER_DESCRIBE(RestartAllowance, policy, recent)
+
 /// One attempt that should run on a node.
 struct AttemptOrder {
     WorkloadId workload;
@@ -112,9 +122,13 @@ struct AttemptOrder {
     WorkloadName name;
     WorkloadSpec spec;
     Placement placement;
+    std::int64_t restarts = 0;   // of the job before this attempt
+    RestartAllowance allowance;  // as it was at the placement: a lead may never hear the server
+    std::int64_t last_step = -1; // of all earlier attempts
     friend bool operator==(const AttemptOrder&, const AttemptOrder&) = default;
 };
-MUSTER_DESCRIBE(AttemptOrder, workload, attempt, launcher_index, name, spec, placement)
+MUSTER_DESCRIBE(AttemptOrder, workload, attempt, launcher_index, name, spec, placement, restarts,
+                allowance, last_step)
 
 /// Server to agent: all that should run on the node. What is held and not listed is to be stopped;
 /// what is listed in `forget` was taken note of as released and may be dropped from beats.
@@ -164,16 +178,6 @@ struct LauncherBeat {
 MUSTER_DESCRIBE(LauncherBeat, installation, workload, attempt, launcher_index, incarnation, asked,
                 order_revision, endpoint, state, term, generation, table, closed, progress)
 MUSTER_REQUIRED(LauncherBeat, "workload", "attempt", "launcher_index", "asked")
-
-/// Restarts that a lead may make without asking, as known to the server.
-struct RestartAllowance {
-    RestartPolicy policy;
-    /// Restarts of this job within the last day, oldest first, up to the placement of this attempt:
-    /// the lead adds its own.
-    std::vector<Instant> recent;
-    friend bool operator==(const RestartAllowance&, const RestartAllowance&) = default;
-};
-MUSTER_DESCRIBE(RestartAllowance, policy, recent)
 
 enum class StopKind { none, cancel };
 MUSTER_DESCRIBE_ENUM(StopKind, none, cancel)

@@ -1,4 +1,5 @@
 #include "harness.hpp"
+#include <limits>
 
 namespace muster::control {
 namespace {
@@ -209,6 +210,61 @@ TEST(Control, ACrashedLauncherMeansANewAttemptWithinTheBudget) {
     EXPECT_EQ(view.workload.exit_code, 75);
     EXPECT_EQ(view.workload.restarts, 3);
     EXPECT_EQ(view.attempts.back().reason.detail, "killed by signal 9");
+}
+
+TEST(Control, ALargeBudgetIsCountedWhole) {
+    Harness h;
+    h.beat("n1");
+    auto spec = job_spec(1);
+    spec.restarts.per_ten_minutes = spec.restarts.per_day = 70;
+    h.submit(spec);
+    int crashes = 0;
+    for (; crashes < 200 && !is_terminal(h.get("train").workload.phase); ++crashes) {
+        h.obey("n1", *h.beat("n1"));
+        ASSERT_EQ(h.agent("n1").held.size(), 1U) << crashes;
+        h.agent("n1").held[0].state = HoldState::released;
+        h.obey("n1", *h.beat("n1"));
+        h.pass(Duration::millis(1));
+    }
+    EXPECT_EQ(crashes, 71);
+    EXPECT_EQ(h.get("train").workload.reason.code, ReasonCode::budget_spent);
+}
+
+TEST(Control, AMemberThatLeftBeforeAServerRestartStillBoundsTheWaitForItsLead) {
+    Harness h;
+    for (const std::string node : {"n1", "n2"}) h.beat(node);
+    const auto job = h.submit(job_spec(4));
+    for (const std::string node : {"n1", "n2"}) h.obey(node, *h.beat(node));
+    h.run_generation(job.id, 1, 1, 4, 5);
+    auto& member = h.agent("n2").held.at(0); // its lead went silent, so it left
+    member.state = HoldState::released;
+    member.result.emplace();
+    h.beat("n2");
+    h.restart();
+    for (int second = 0; second < 60; ++second) {
+        for (const std::string node : {"n1", "n2"}) h.beat(node);
+        h.pass(Duration::seconds(1));
+    }
+    EXPECT_EQ(h.count<AttemptEnded>(), 1U);
+}
+
+TEST(Control, NumbersThatNoOrderNamedDoNoHarm) {
+    Harness h;
+    h.beat("n1");
+    const auto job = h.submit(job_spec(1));
+    h.obey("n1", *h.beat("n1"));
+    constexpr std::int64_t huge = std::numeric_limits<std::int64_t>::max();
+    h.run_generation(job.id, 1, huge, 1, 5);
+    EXPECT_EQ(h.get("train").workload.restarts, 0);
+    auto& held = h.agent("n1").held.at(0);
+    held.state = HoldState::released;
+    held.launcher_index = huge;
+    held.result.emplace();
+    held.result->generations.emplace_back().generation = huge;
+    h.beat("n1");
+    h.pass(Duration::minutes(1));
+    EXPECT_EQ(h.count<DevicesReleased>(), 1U);
+    EXPECT_LE(h.get("train").workload.restarts, 1);
 }
 
 TEST(Control, CancelReachesTheLeadAndIsEnforcedWhenItDoesNotAnswer) {

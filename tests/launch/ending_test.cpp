@@ -91,6 +91,17 @@ TEST(Ending, a_second_signal_does_not_wait_for_the_grace) {
     EXPECT_EQ(world.exit_code(), 143);
 }
 
+TEST(Ending, a_signal_to_a_managed_lead_is_no_wish_to_end_the_job) {
+    World world({.launchers = 2}, steady());
+    world.run_for(Duration::minutes(1));
+    world.signal(0, 15);
+    world.run();
+    expect_clean(world);
+    EXPECT_EQ(world.result().outcome, AttemptOutcome::lost);
+    EXPECT_EQ(explain(world.result().cause->reason), "the launcher on n0 died: it got signal 15");
+    EXPECT_EQ(world.exit_code(), exit_lost);
+}
+
 TEST(Ending, a_member_told_to_leave_takes_the_attempt_with_it) {
     World world({.launchers = 3}, steady());
     world.run_for(Duration::minutes(1));

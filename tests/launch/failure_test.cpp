@@ -301,25 +301,41 @@ TEST(Failure, steps_that_only_redo_old_work_are_no_progress) {
     }
 }
 
+/// Fails every 20 s, and makes new steps in every generation.
+RankPlan failing_with_progress(Generation g) {
+    RankPlan plan = killed_after(Duration::seconds(20), 11);
+    plan.step_time = Duration::millis(100);
+    plan.first_step = g * 1000;
+    return plan;
+}
+
 TEST(Failure, the_budget_counts_what_the_server_knows_and_own_restarts_once) {
-    World world({.launchers = 1, .ranks_each = 2}, [](Generation g, int64_t) {
-        RankPlan plan = killed_after(Duration::seconds(20), 11);
-        plan.step_time = Duration::millis(100);
-        plan.first_step = g * 1000; // every generation makes new steps
-        return plan;
-    });
-    world.allowance.recent = {world.now() - Duration::minutes(1)};
-    // The server learns of our restarts and repeats them to us.
-    world.at(Duration::seconds(30), [&] {
-        world.allowance.recent.push_back(world.now());
-        world.change_order([](LauncherOrder&) {});
-    });
+    for (const bool told_late : {false, true}) {
+        World world({.launchers = 1, .ranks_each = 2, .restarts_before = 1},
+                    [](Generation g, int64_t) { return failing_with_progress(g); });
+        const std::vector<Instant> earlier = {world.now() - Duration::minutes(1)};
+        if (!told_late) world.allowance.recent = earlier;
+        // The server may be away until the lead has restarted the gang by itself.
+        world.at(Duration::seconds(30), [&] {
+            world.allowance.recent = earlier;
+            world.change_order([](LauncherOrder&) {});
+        });
+        world.run();
+        expect_clean(world);
+        EXPECT_EQ(world.result().cause->reason.code, ReasonCode::budget_spent);
+        EXPECT_EQ(world.result().cause->reason.have, 3);
+        EXPECT_EQ(world.launcher(0).tables.size(), 3u); // one earlier, two of our own
+        EXPECT_EQ(world.launcher(0).tables[2].restarts, 3);
+    }
+}
+
+TEST(Failure, ranks_of_a_later_attempt_know_of_the_earlier_restarts_without_the_server) {
+    World world({.launchers = 1, .restarts_before = 30},
+                [](Generation, int64_t) { return done_after(Duration::minutes(1)); });
+    world.server_down = true;
     world.run();
     expect_clean(world);
-    EXPECT_EQ(world.result().cause->reason.code, ReasonCode::budget_spent);
-    EXPECT_EQ(world.result().cause->reason.have, 3);
-    EXPECT_EQ(world.launcher(0).tables.size(), 3u); // one earlier, two of our own
-    EXPECT_EQ(world.launcher(0).tables[2].restarts, 3);
+    EXPECT_EQ(world.launcher(0).tables.at(0).restarts, 30);
 }
 
 TEST(Failure, an_unreported_job_that_ran_long_counts_as_progress) {

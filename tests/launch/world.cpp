@@ -16,6 +16,7 @@ AttemptOrder attempt_order(const WorldOptions& options, std::int64_t index) {
     order.launcher_index = index;
     order.name = WorkloadName{"job"};
     order.spec.restarts = options.restarts;
+    order.restarts = options.restarts_before;
     order.spec.stop_grace = options.stop_grace;
     order.spec.early_exit_limit = options.early_exit_limit;
     for (std::int64_t i = 0; i < options.launchers; ++i) {

@@ -49,6 +49,7 @@ struct WorldOptions {
     std::uint32_t loss_per_mille = 0;
     std::vector<Duration> skew = {}; // of each machine's clock
     RestartPolicy restarts = {};
+    std::int64_t restarts_before = 0; // of earlier attempts
     Duration stop_grace = Duration::seconds(15);
     Duration early_exit_limit = Duration::minutes(10);
     std::int64_t port_failures = 0; // of the first BindPort commands
