@@ -141,6 +141,13 @@ bool settle_one(CoreState& state, const WorkloadId& id) {
     return true;
 }
 
+/// With nothing free.
+scheduler::NodeState node_state(const NodeRecord& node) {
+    const auto devices = std::ssize(node.inventory.devices);
+    const auto helpers = std::max<std::int64_t>({1, devices, node.inventory.cpus});
+    return {node.name, node.incarnation, {}, devices, helpers};
+}
+
 } // namespace
 
 void end_attempt(CoreState& state, const WorkloadId& id, AttemptOutcome outcome,
@@ -227,9 +234,7 @@ void settle(CoreState& state) {
 
 std::vector<scheduler::NodeState> all_nodes(const CoreState& state) {
     std::vector<scheduler::NodeState> nodes;
-    for (const auto& [name, node] : state.ledger.nodes)
-        nodes.push_back(
-            {name, node.incarnation, {}, static_cast<std::int64_t>(node.inventory.devices.size())});
+    for (const auto& [name, node] : state.ledger.nodes) nodes.push_back(node_state(node));
     return nodes;
 }
 
@@ -239,8 +244,8 @@ scheduler::State scheduler_state(const CoreState& state) {
         const auto agent = state.live.agents.find(name);
         const bool has_agent = agent != state.live.agents.end() &&
                                state.now - agent->second.beat_at < state.config.suspect_after;
-        const auto devices = static_cast<std::int64_t>(node.inventory.devices.size());
-        scheduler::NodeState at{name, node.incarnation, {}, devices};
+        auto at = node_state(node);
+        const auto devices = at.devices;
         if (accepts_work(node) && has_agent) {
             for (const auto& device : node.inventory.devices)
                 if (!node.holders.contains(device.index)) at.free.push_back(device.index);

@@ -47,6 +47,9 @@ std::string explain(const Reason& reason) {
     case ReasonCode::larger_than_nodes:
         return "role " + subject + " needs nodes with " + need +
                " devices each in enough number, the largest node has " + have;
+    case ReasonCode::too_many_helpers:
+        return "role " + subject + " has " + need + " ranks without devices, the nodes take " +
+               have + " of one job (one a CPU or device)";
     case ReasonCode::held_devices:
         return devices(reason.have) + " of " + subject + (reason.have == 1 ? " is" : " are") +
                " not reported free yet";
@@ -105,6 +108,7 @@ std::string unblocks_when(const Reason& reason) {
     case ReasonCode::larger_than_nodes:
         return "nodes with " + std::to_string(reason.need) +
                " devices join, or the job asks for fewer ranks or devices on one node";
+    case ReasonCode::too_many_helpers: return "nodes join, or the job asks for fewer of them";
     case ReasonCode::held_devices: return reason.subject + " reports them free or reboots";
     case ReasonCode::cordoned_devices:
         return "it is uncordoned (muster node uncordon " + reason.subject + ")";

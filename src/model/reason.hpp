@@ -20,6 +20,7 @@ enum class ReasonCode {
     backing_off,          // have: seconds waited, need: seconds to wait
     larger_than_cluster,  // have: devices of all nodes in service, need: asked
     larger_than_nodes,    // subject: role, have: devices of the largest node, need: on one node
+    too_many_helpers,     // subject: role, have: ranks without devices that fit, need: asked
     held_devices,         // devices of an ended attempt are not reported free; subject: node
     cordoned_devices,     // subject: node, have: its devices, detail: why it is cordoned
     silent_devices,       // subject: node whose agent gives no sign, have: its devices
@@ -48,9 +49,9 @@ enum class ReasonCode {
 };
 MUSTER_DESCRIBE_ENUM(ReasonCode, none, fits, waiting_for_devices, waiting_for_node_fit,
                      behind_in_queue, no_nodes, backing_off, larger_than_cluster, larger_than_nodes,
-                     held_devices, cordoned_devices, silent_devices, submitted, finished,
-                     cancelled_by_user, rank_failed, launcher_lost, node_lost, node_rebooted,
-                     user_error, cannot_start, budget_spent, no_progress, early_exit,
+                     too_many_helpers, held_devices, cordoned_devices, silent_devices, submitted,
+                     finished, cancelled_by_user, rank_failed, launcher_lost, node_lost,
+                     node_rebooted, user_error, cannot_start, budget_spent, no_progress, early_exit,
                      teardown_stuck, start_timeout, released, joined, came_back, cordoned_by_admin,
                      uncordoned_by_admin, no_contact)
 

@@ -1,7 +1,10 @@
 #include "scheduler/scheduler.hpp"
 
+#include "scheduler/gang_placer.hpp"
+
 #include <algorithm>
 #include <optional>
+#include <ranges>
 
 namespace muster::scheduler {
 namespace {
@@ -20,102 +23,34 @@ Counts count(const State& state) {
     return counts;
 }
 
-/// Seats taken on one node while a gang is being placed.
-struct Taken {
-    std::size_t devices = 0; // from the front of the node's free list
-    std::vector<Seat> seats;
-};
-
-class GangPlacer {
+/// The devices of an admission leave the free lists while the plan is made, and return with it: the
+/// caller's State is as it was.
+class Taken {
   public:
-    GangPlacer(State& state, const Pending& pending) : state_(state), pending_(pending) {
-        taken_.resize(state.nodes.size());
-    }
-
-    /// Places every role, or names the first role that does not fit.
-    std::optional<RoleName> place() {
-        for (const auto& role : pending_.spec->roles)
-            if (!place_role(role)) return role.name;
-        return std::nullopt;
-    }
-
-    Placement commit() {
-        Placement placement;
-        for (std::size_t i = 0; i < taken_.size(); ++i) {
-            if (taken_[i].seats.empty()) continue;
-            auto& node = state_.nodes[i];
-            node.free.erase(node.free.begin(),
-                            node.free.begin() + static_cast<std::ptrdiff_t>(taken_[i].devices));
-            placement.nodes.push_back({node.name, node.incarnation, std::move(taken_[i].seats)});
+    explicit Taken(State& state) : state_(state) {}
+    Taken(const Taken&) = delete;
+    Taken& operator=(const Taken&) = delete;
+    ~Taken() {
+        for (auto& [node, devices] : log_ | std::views::reverse) {
+            auto& free = state_.nodes[node].free;
+            free.insert(free.begin(), devices.begin(), devices.end());
         }
-        return placement;
+    }
+    void take(const Placement& placement) {
+        for (const auto& placed : placement.nodes) {
+            const auto node =
+                std::ranges::lower_bound(state_.nodes, placed.node, {}, &NodeState::name);
+            std::ptrdiff_t devices = 0;
+            for (const auto& seat : placed.seats) devices += std::ssize(seat.devices);
+            const auto end = node->free.begin() + devices;
+            log_.emplace_back(node - state_.nodes.begin(), std::vector(node->free.begin(), end));
+            node->free.erase(node->free.begin(), end);
+        }
     }
 
   private:
-    std::int64_t free_on(std::size_t i) const {
-        return static_cast<std::int64_t>(state_.nodes[i].free.size() - taken_[i].devices);
-    }
-
-    std::int64_t room_on(std::size_t i, const Role& role) const {
-        // A role without devices is a helper: a node takes as many as it has devices, at least one.
-        if (role.devices_per_rank == 0) {
-            std::int64_t helpers = 0;
-            for (const auto& seat : taken_[i].seats) helpers += seat.devices.empty() ? 1 : 0;
-            return std::max<std::int64_t>(0, std::max<std::int64_t>(1, state_.nodes[i].devices) -
-                                                 helpers);
-        }
-        return free_on(i) / role.devices_per_rank;
-    }
-
-    void seat(std::size_t i, const Role& role, std::int64_t ranks) {
-        for (std::int64_t r = 0; r < ranks; ++r) {
-            Seat seat{role.name, {}};
-            for (std::int64_t d = 0; d < role.devices_per_rank; ++d)
-                seat.devices.push_back(state_.nodes[i].free[taken_[i].devices++]);
-            taken_[i].seats.push_back(std::move(seat));
-        }
-    }
-
-    /// Nodes with more room first, so that a gang spans few nodes; equals by name.
-    std::vector<std::size_t> nodes_by_room(const Role& role) const {
-        std::vector<std::pair<std::int64_t, std::size_t>> rooms;
-        for (std::size_t i = 0; i < state_.nodes.size(); ++i)
-            if (const auto room = room_on(i, role); room > 0) rooms.push_back({-room, i});
-        std::sort(rooms.begin(), rooms.end());
-        std::vector<std::size_t> order;
-        for (const auto& [room, i] : rooms) order.push_back(i);
-        return order;
-    }
-
-    bool place_role(const Role& role) {
-        std::int64_t left = role.ranks;
-        if (role.ranks_per_node) {
-            // Whole nodes' worth only: best fit keeps the larger holes for others.
-            auto order = nodes_by_room(role);
-            std::reverse(order.begin(), order.end());
-            std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-                return room_on(a, role) < room_on(b, role);
-            });
-            for (const auto i : order) {
-                if (left == 0) break;
-                if (room_on(i, role) < *role.ranks_per_node) continue;
-                seat(i, role, *role.ranks_per_node);
-                left -= *role.ranks_per_node;
-            }
-            return left == 0;
-        }
-        for (const auto i : nodes_by_room(role)) {
-            if (left == 0) break;
-            const auto ranks = std::min(left, room_on(i, role));
-            seat(i, role, ranks);
-            left -= ranks;
-        }
-        return left == 0;
-    }
-
     State& state_;
-    const Pending& pending_;
-    std::vector<Taken> taken_;
+    std::vector<std::pair<std::size_t, std::vector<std::int64_t>>> log_;
 };
 
 const Role* role_named(const WorkloadSpec& spec, const RoleName& name) {
@@ -124,8 +59,8 @@ const Role* role_named(const WorkloadSpec& spec, const RoleName& name) {
     return nullptr;
 }
 
-Reason shape_reason(const Pending& pending, const RoleName& name, std::int64_t free) {
-    const Role* role = role_named(*pending.spec, name);
+Reason shape_reason(const WorkloadSpec& spec, const RoleName& name, std::int64_t free) {
+    const Role* role = role_named(spec, name);
     const std::int64_t per_node =
         role == nullptr ? 0 : role->devices_per_rank * role->ranks_per_node.value_or(1);
     return {ReasonCode::waiting_for_node_fit, name.text, free, per_node, ""};
@@ -137,7 +72,7 @@ Reason shortage(const State& state, const Pending& pending, const RoleName& role
     const std::int64_t need = total_devices(*pending.spec);
     if (state.nodes.empty()) return {ReasonCode::no_nodes, "", 0, 1, ""};
     if (need > counts.free) return {ReasonCode::waiting_for_devices, "", counts.free, need, ""};
-    return shape_reason(pending, role, counts.free);
+    return shape_reason(*pending.spec, role, counts.free);
 }
 
 /// All reasons for which a gang does not fit now: what is missing, then where it could come from.
@@ -166,21 +101,23 @@ std::optional<Reason> never_fits(const std::vector<NodeState>& nodes, const Work
     State empty;
     std::int64_t all = 0;
     std::int64_t largest = 0;
-    for (auto node : nodes) {
-        node.free.clear();
-        for (std::int64_t d = 0; d < node.devices; ++d) node.free.push_back(d);
+    std::int64_t helpers = 0;
+    for (const auto& node : nodes) {
+        auto& whole = empty.nodes.emplace_back(
+            NodeState{node.name, node.incarnation, {}, node.devices, node.helpers});
+        for (std::int64_t d = 0; d < node.devices; ++d) whole.free.push_back(d);
         all += node.devices;
         largest = std::max(largest, node.devices);
-        empty.nodes.push_back(std::move(node));
+        helpers += node.helpers;
     }
     if (const auto need = total_devices(spec); need > all)
         return Reason{ReasonCode::larger_than_cluster, "", all, need, ""};
-    Pending pending;
-    pending.spec = &spec;
-    GangPlacer placer(empty, pending);
-    const auto role = placer.place();
-    if (!role) return std::nullopt;
-    const Reason shape = shape_reason(pending, *role, largest);
+    GangPlacer placer(empty, spec);
+    if (placer.place() != Fit::no) return std::nullopt;
+    const Role* role = role_named(spec, placer.misfit());
+    if (role != nullptr && role->devices_per_rank == 0)
+        return Reason{ReasonCode::too_many_helpers, role->name.text, helpers, role->ranks, ""};
+    const Reason shape = shape_reason(spec, placer.misfit(), largest);
     return Reason{ReasonCode::larger_than_nodes, shape.subject, largest, shape.need, ""};
 }
 
@@ -194,6 +131,7 @@ Plan plan(State& state, Instant now) {
     });
 
     Plan plan;
+    Taken taken(state);
     const Pending* blocker = nullptr; // the first that waits for devices: nobody overtakes it
     for (const auto* pending : order) {
         if (pending->not_before > now) {
@@ -208,11 +146,10 @@ Plan plan(State& state, Instant now) {
                                                  blocker->priority, pending->priority, ""});
             continue;
         }
-        GangPlacer placer(state, *pending);
-        const std::int64_t free = count(state).free;
-        if (const auto role = placer.place()) {
+        GangPlacer placer(state, *pending->spec);
+        if (placer.place() != Fit::yes) {
             // What can never fit as the cluster stands does not hold up the others.
-            auto reason = shortage(state, *pending, *role);
+            auto reason = shortage(state, *pending, placer.misfit());
             if (never_fits(state.nodes, *pending->spec)) {
                 if (auto never = never_fits(with_barred(state), *pending->spec);
                     never && never->code != ReasonCode::no_nodes)
@@ -223,10 +160,10 @@ Plan plan(State& state, Instant now) {
             plan.waiting[pending->id] = why_not(state, std::move(reason));
             continue;
         }
-        plan.admissions.push_back(
-            {pending->id,
-             placer.commit(),
-             {ReasonCode::fits, "", free, total_devices(*pending->spec), ""}});
+        const Reason reason{ReasonCode::fits, "", count(state).free, total_devices(*pending->spec),
+                            ""};
+        plan.admissions.push_back({pending->id, placer.placement(), reason});
+        taken.take(plan.admissions.back().placement);
     }
     return plan;
 }

@@ -1,7 +1,7 @@
 #pragma once
 // The scheduler: State -> Plan, pure. Policy here is simple (priority, then order of submission;
-// gangs all or nothing; never oversubscribing); the shape is final: reasons for everything, no copy
-// of the world, equal input gives an equal plan.
+// gangs all or nothing; never oversubscribing). Reasons for everything; equal input gives an equal
+// plan; the State is as it was when plan() returns.
 
 #include "model/attempt.hpp"
 #include "model/workload.hpp"
@@ -18,6 +18,8 @@ struct NodeState {
     Incarnation incarnation = 0;
     std::vector<std::int64_t> free; // device indices, ascending
     std::int64_t devices = 0;       // in all
+    std::int64_t helpers = 1;       // ranks without devices that one gang may have here
+    friend bool operator==(const NodeState&, const NodeState&) = default;
 };
 
 /// A workload that waits. The order of `pending` in State does not matter.
@@ -61,10 +63,11 @@ struct Plan {
     Instant next_at = Instant::never();
 };
 
-/// Why `spec` would not fit even if every device of `nodes` were free; empty where it would.
+/// Why `spec` would not fit even if every device of `nodes` were free; empty where it would, and
+/// where a bounded search could not tell.
 std::optional<Reason> never_fits(const std::vector<NodeState>& nodes, const WorkloadSpec& spec);
 
-/// Leaves `state` with the devices of its admissions taken.
+/// Works on `state` under an undo log and leaves it as it was.
 Plan plan(State& state, Instant now);
 
 } // namespace muster::scheduler

@@ -54,7 +54,7 @@ TEST(Failure, clocks_that_are_hours_off_do_not_turn_cause_and_consequence) {
     });
     world.run();
     expect_clean(world);
-    const auto& summary = world.summaries().at(0);
+    const auto summary = world.summaries().at(0);
     EXPECT_EQ(summary.cause->rank, 2);
     const Instant fault = world.launcher(2).started_at[0] + Duration::minutes(2);
     EXPECT_LT((summary.fault_at - fault).whole_millis(), 3);

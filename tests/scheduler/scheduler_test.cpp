@@ -9,7 +9,7 @@ namespace muster::scheduler {
 namespace {
 
 NodeState node(const std::string& name, std::int64_t devices) {
-    NodeState state{NodeName{name}, 1, {}, devices};
+    NodeState state{NodeName{name}, 1, {}, devices, std::max<std::int64_t>(1, devices)};
     for (std::int64_t d = 0; d < devices; ++d) state.free.push_back(d);
     return state;
 }
@@ -141,6 +141,93 @@ TEST(Plan, SeveralRolesShareNodes) {
         for (const auto& seat : placed.seats) (seat.devices.empty() ? helpers : workers) += 1;
     EXPECT_EQ(workers, 3);
     EXPECT_EQ(helpers, 2);
+}
+
+WorkloadSpec roles(const std::vector<Role>& all) {
+    WorkloadSpec spec;
+    for (std::size_t r = 0; r < all.size(); ++r) {
+        spec.roles.push_back(all[r]);
+        spec.roles.back().name = RoleName{"r" + std::to_string(r)};
+    }
+    return spec;
+}
+Role role(std::int64_t ranks, std::int64_t devices_per_rank,
+          std::optional<std::int64_t> ranks_per_node = {}) {
+    return gang(ranks, devices_per_rank, ranks_per_node).roles[0];
+}
+
+TEST(Plan, ARoleThatFitsAnywhereLeavesTheLargeNodeToTheOneThatNeedsIt) {
+    Case c;
+    c.state.nodes = {node("n1", 4), node("n2", 2)};
+    c.add(roles({role(2, 1), role(4, 1, 4)}));
+    const auto plan = scheduler::plan(c.state, Instant{100});
+    ASSERT_EQ(plan.admissions.size(), 1U);
+    const auto& nodes = plan.admissions[0].placement.nodes;
+    ASSERT_EQ(nodes.size(), 2U);
+    EXPECT_EQ(nodes[0].seats[0].role.text, "r1");
+    EXPECT_EQ(nodes[1].seats[0].role.text, "r0");
+}
+
+TEST(Plan, HelpersAreBoundByCpusAndTheReasonSaysSo) {
+    Case c;
+    c.state.nodes = {node("n1", 2)};
+    c.state.nodes[0].helpers = 8;
+    EXPECT_FALSE(never_fits(c.state.nodes, roles({role(2, 1), role(8, 0)})));
+    const auto never = never_fits(c.state.nodes, roles({role(2, 1), role(9, 0)}));
+    ASSERT_TRUE(never);
+    EXPECT_EQ(never->code, ReasonCode::too_many_helpers);
+    EXPECT_EQ(explain(*never), "role r1 has 9 ranks without devices, the nodes take 8 of one job "
+                               "(one a CPU or device)");
+}
+
+/// The oracle: tries every number of ranks of every role on every node.
+bool some_way(std::vector<std::int64_t>& free, const WorkloadSpec& spec, std::size_t r,
+              std::size_t n, std::int64_t left) {
+    if (r == spec.roles.size()) return true;
+    const Role& role = spec.roles[r];
+    if (left == 0)
+        return some_way(free, spec, r + 1, 0,
+                        r + 1 < spec.roles.size() ? spec.roles[r + 1].ranks : 0);
+    if (n == free.size()) return false;
+    for (std::int64_t k = 0; k <= left && k * role.devices_per_rank <= free[n]; ++k) {
+        if (role.ranks_per_node && k != 0 && k != *role.ranks_per_node) continue;
+        free[n] -= k * role.devices_per_rank;
+        const bool found = some_way(free, spec, r, n + 1, left - k);
+        free[n] += k * role.devices_per_rank;
+        if (found) return true;
+    }
+    return false;
+}
+
+TEST(Plan, FindsAPlaceForSeveralRolesExactlyWhereThereIsOne) {
+    int with = 0;
+    int without = 0;
+    for (std::uint64_t seed = 1; seed <= 4'000; ++seed) {
+        Prng prng(seed);
+        Case c;
+        std::vector<std::int64_t> free;
+        for (auto n = prng.between(1, 4); n > 0; --n) {
+            free.push_back(prng.between(0, 6));
+            c.state.nodes.push_back(node("n" + std::to_string(free.size()), free.back()));
+        }
+        std::vector<Role> all;
+        for (auto r = prng.between(1, 3); r > 0; --r) {
+            const auto per_node = prng.between(1, 3);
+            all.push_back(prng.chance(500)
+                              ? role(per_node * prng.between(1, 2), prng.between(1, 2), per_node)
+                              : role(prng.between(1, 4), prng.between(1, 3)));
+        }
+        const auto spec = roles(all);
+        c.add(spec);
+        const State before = c.state;
+        const auto plan = scheduler::plan(c.state, Instant{100});
+        const bool possible = some_way(free, spec, 0, 0, spec.roles[0].ranks);
+        ASSERT_EQ(plan.admissions.size(), possible ? 1U : 0U) << "seed " << seed;
+        ASSERT_EQ(c.state.nodes, before.nodes) << "seed " << seed;
+        (possible ? with : without) += 1;
+    }
+    EXPECT_GT(with, 500);
+    EXPECT_GT(without, 500);
 }
 
 TEST(Plan, BackOffIsReportedAndBlocksNobody) {
