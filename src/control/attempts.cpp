@@ -93,13 +93,14 @@ void recover(CoreState& state, const WorkloadRecord& workload, const AttemptReco
     recovery::Failure failure;
     failure.cause.reason = attempt.reason;
     failure.ranks = total_ranks(workload.spec);
-    // The ledger has counted this failure already where a generation was closed with it. It says
-    // nothing about the program, and what the program had reached may be lost with it: the count
-    // makes the next attempt wait, but only the budget stops the job.
-    failure.failures_without_step = std::clamp<std::int64_t>(
-        workload.failures_without_step - 1, 0, recovery::failures_without_step_max - 2);
+    // It makes the next attempt wait, but only the budget stops the job.
+    failure.lost = true;
+    // The ledger has counted this failure already.
+    failure.failures_without_step = std::max<std::int64_t>(workload.failures_without_step - 1, 0);
     failure.stepped = workload.failures_without_step <= 1;
-    const RestartAllowance allowance{workload.spec.restarts, workload.recent_restarts};
+    RestartAllowance allowance;
+    allowance.policy = workload.spec.restarts;
+    allowance.recent = workload.recent_restarts;
     const auto remedy = recovery::remedy_for(failure, allowance, state.now);
     if (remedy.action == recovery::Action::restart)
         state.emit(actor_controller,

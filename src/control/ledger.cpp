@@ -1,6 +1,7 @@
 #include "control/ledger.hpp"
 
 #include "base/require.hpp"
+#include "recovery/recovery.hpp"
 
 #include <algorithm>
 
@@ -17,6 +18,15 @@ void count_restarts(WorkloadRecord& workload, std::int64_t count, Instant at) {
     std::erase_if(recent, [&](Instant t) { return t + restarts_kept_for < at; });
     if (recent.size() > restarts_kept_max)
         recent.erase(recent.begin(), recent.end() - static_cast<std::ptrdiff_t>(restarts_kept_max));
+}
+
+/// A generation failed: one more in a row, or the first after progress.
+void count_failure(WorkloadRecord& workload, const GenerationSummary& summary) {
+    const bool progress =
+        summary.last_step > workload.last_step || recovery::lived_unreported(summary);
+    if (progress) workload.failures_without_step = workload.own_failures_without_step = 0;
+    ++workload.failures_without_step;
+    if (!recovery::is_loss(summary.cause->reason)) ++workload.own_failures_without_step;
 }
 
 /// Old attempts leave the ledger unless a node still holds devices for them.
@@ -172,9 +182,7 @@ struct Applier {
         if (in.open && in.open->generation <= fact.summary.generation) in.open.reset();
         if (in.generations.size() > generations_kept_max)
             in.generations.erase(in.generations.begin());
-        const bool stepped = fact.summary.last_step > closed.last_step;
-        if (fact.summary.cause)
-            closed.failures_without_step = stepped ? 1 : closed.failures_without_step + 1;
+        if (fact.summary.cause) count_failure(closed, fact.summary);
         closed.last_step = std::max(closed.last_step, fact.summary.last_step);
     }
 
@@ -190,6 +198,8 @@ struct Applier {
         ended.ended_at = record.at;
         ended.reason = fact.reason;
         auto& of = workload(fact.id);
+        const bool came_to_nothing = ended.generations.empty();
+        if (fact.outcome == AttemptOutcome::lost && came_to_nothing) ++of.failures_without_step;
         of.phase = WorkloadPhase::stopping;
         of.reason = fact.reason;
     }

@@ -71,9 +71,10 @@ struct WorkloadRecord {
     std::vector<AttemptRecord> attempts; // oldest first, bounded
     std::int64_t attempts_made = 0;
     std::int64_t restarts = 0; // generations after the first and attempts after the first
-    std::vector<Instant> recent_restarts; // within a day, oldest first, bounded
-    std::int64_t last_step = -1;          // highest step of any closed generation
-    std::int64_t failures_without_step = 0;
+    std::vector<Instant> recent_restarts;       // within a day, oldest first, bounded
+    std::int64_t last_step = -1;                // highest step of any closed generation
+    std::int64_t failures_without_step = 0;     // in a row, of any cause
+    std::int64_t own_failures_without_step = 0; // of those, the program's
     friend bool operator==(const WorkloadRecord&, const WorkloadRecord&) = default;
 
     const AttemptRecord* live_attempt() const;    // the one not ended, or null
@@ -82,7 +83,8 @@ struct WorkloadRecord {
 };
 MUSTER_DESCRIBE(WorkloadRecord, id, name, spec, phase, submitted_by, submitted_at, finished_at,
                 not_before, stop_asked, stop_asked_at, reason, exit_code, client_token, attempts,
-                attempts_made, restarts, recent_restarts, last_step, failures_without_step)
+                attempts_made, restarts, recent_restarts, last_step, failures_without_step,
+                own_failures_without_step)
 
 inline constexpr std::size_t attempts_kept_max = 32;
 inline constexpr Generation generation_max = 1'000'000; // a beat that names a later one is wrong

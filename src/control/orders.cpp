@@ -91,7 +91,10 @@ void answer_changed(CoreState& state) {
 
 /// What is left of the budget, without the restarts of the attempt itself: its lead knows those.
 RestartAllowance allowance_of(const WorkloadRecord& workload, const AttemptRecord& attempt) {
-    RestartAllowance allowance{workload.spec.restarts, {}};
+    RestartAllowance allowance;
+    allowance.policy = workload.spec.restarts;
+    allowance.failures_without_step = workload.failures_without_step;
+    allowance.own_failures_without_step = workload.own_failures_without_step;
     for (const auto at : workload.recent_restarts)
         if (at <= attempt.placed_at) allowance.recent.push_back(at);
     return allowance;

@@ -149,8 +149,6 @@ inline constexpr Duration start_limit = Duration::minutes(2); // table sent to a
 inline constexpr Duration bind_limit = Duration::seconds(10); // BindPort to PortBound
 inline constexpr Duration bind_retry = Duration::seconds(1);
 inline constexpr std::int64_t bind_tries_max = 5;
-inline constexpr Duration unreported_lived =
-    Duration::minutes(10);                                    // counts as progress, unreported
 inline constexpr Duration answer_min = Duration::millis(100); // polls answered sooner without news
 inline constexpr Duration stall_limit =
     Duration::seconds(1); // woken later: we were stopped, not they

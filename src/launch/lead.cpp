@@ -12,15 +12,22 @@ namespace muster::launch {
 
 Lead::Lead(Context& context)
     : context_(context), policy_(context.config.order.spec.restarts),
-      earlier_restarts_(context.config.order.allowance.recent),
       highest_step_(context.config.order.last_step) {
+    take_allowance(context.config.order.allowance);
     views_.resize(static_cast<std::size_t>(context.launchers()));
     set_order(MemberAction::wait);
 }
 
+void Lead::take_allowance(const RestartAllowance& allowance) {
+    earlier_restarts_ = allowance.recent; // without our own
+    if (has_failed_) return;              // from here on we count ourselves
+    failures_without_step_ = allowance.failures_without_step;
+    own_failures_without_step_ = allowance.own_failures_without_step;
+}
+
 void Lead::take_order(Instant now, const LauncherOrder& order) {
     if (!context_.config.standalone) policy_ = order.allowance.policy;
-    earlier_restarts_ = order.allowance.recent; // without our own
+    take_allowance(order.allowance);
     highest_step_ = std::max(highest_step_, order.last_step);
     if (open_) account_->raise_redo_through(highest_step_);
     std::erase_if(closed_, [&](const GenerationSummary& summary) {

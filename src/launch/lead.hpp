@@ -88,6 +88,7 @@ class Lead {
 
     // lead.cpp: the path of a healthy attempt
     bool step_once(Instant now);
+    void take_allowance(const RestartAllowance& allowance);
     bool gather(Instant now);
     void bind(Instant now, Generation generation);
     void start(Instant now, std::int64_t port);
@@ -152,7 +153,9 @@ class Lead {
     std::vector<Instant> earlier_restarts_; // before this attempt, as the server knows them
     std::vector<Instant> own_restarts_;
     std::int64_t highest_step_ = -1;
-    std::int64_t failures_without_step_ = 0;
+    bool has_failed_ = false;                // from then on the counts below are ours
+    std::int64_t failures_without_step_ = 0; // of the job, as recovery::Failure has them
+    std::int64_t own_failures_without_step_ = 0;
 };
 
 } // namespace muster::launch

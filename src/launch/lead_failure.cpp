@@ -213,11 +213,13 @@ void Lead::remedy(Instant now, const ExitCause& cause) {
     failure.ends = failing_of(ends());
     failure.ranks = static_cast<std::int64_t>(table_.ranks.size());
     failure.failures_without_step = failures_without_step_;
+    failure.own_failures_without_step = own_failures_without_step_;
     failure.lived = detected_at_ - account_->summary().began_at;
     for (const auto& end : failure.ends) failure.lived = std::min(failure.lived, end.exit.lived);
-    const bool reported = account_->progress().reported;
-    failure.stepped = account_->stepped() || (!reported && failure.lived >= unreported_lived);
+    failure.stepped = account_->stepped() || recovery::lived_unreported(closed_.back());
+    has_failed_ = true;
     failures_without_step_ = failure.stepped ? 1 : failures_without_step_ + 1;
+    own_failures_without_step_ = failure.stepped ? 1 : own_failures_without_step_ + 1;
 
     const RestartAllowance allowed = allowance();
     const recovery::Remedy remedy = recovery::remedy_for(failure, allowed, now);

@@ -110,9 +110,13 @@ struct RestartAllowance {
     /// Restarts of this job within the last day, oldest first, up to the placement of this attempt:
     /// the lead adds its own.
     std::vector<Instant> recent;
+    /// Failures of this job in a row without a new step: of any cause, and of the program alone.
+    /// The lead goes on counting from what it hears before its first failure.
+    std::int64_t failures_without_step = 0;
+    std::int64_t own_failures_without_step = 0;
     friend bool operator==(const RestartAllowance&, const RestartAllowance&) = default;
 };
-MUSTER_DESCRIBE(RestartAllowance, policy, recent)
+MUSTER_DESCRIBE(RestartAllowance, policy, recent, failures_without_step, own_failures_without_step)
 
 /// One attempt that should run on a node.
 struct AttemptOrder {

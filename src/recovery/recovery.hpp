@@ -31,12 +31,17 @@ struct Failure {
     std::vector<EndedRank> ends; // of all ranks that ended by themselves
     std::int64_t ranks = 0;      // of the generation
     bool stepped = false;        // a step beyond the last known one was made since the last failure
-    std::int64_t failures_without_step = 0; // before this one
-    Duration lived;                         // from start to the first end
+    bool lost = false;           // with a launcher or a machine: it says nothing about the program
+    /// Failures of the job in a row without a new step, over all of its attempts, before this one:
+    /// of any cause (the next one waits longer), and of the program alone (too many are a verdict).
+    std::int64_t failures_without_step = 0;
+    std::int64_t own_failures_without_step = 0;
+    Duration lived; // from start to the first end
 };
 
 inline constexpr Duration user_error_window = Duration::seconds(20); // imports alone take seconds
-inline constexpr std::int64_t failures_without_step_max = 3;
+inline constexpr std::int64_t failures_without_step_max = 3;         // of the program
+inline constexpr Duration unreported_lived = Duration::minutes(10);  // counts as progress
 inline constexpr Duration backoff_first = Duration::seconds(1); // from the second failure, doubles
 inline constexpr Duration backoff_max = Duration::seconds(60);
 inline constexpr Duration budget_window = Duration::minutes(10);
@@ -70,6 +75,12 @@ ExitCause early_exit_cause(const std::vector<EndedRank>& ends, Instant until);
 
 /// True where every rank failed with the same exit code and last line soon after the start.
 bool is_user_error(const Failure& failure);
+
+/// True for a generation that never reported progress and lived long enough to count as progress.
+bool lived_unreported(const GenerationSummary& summary);
+
+/// True for ends that came with a launcher or a machine and say nothing about the program.
+bool is_loss(const Reason& reason);
 
 /// True where one more restart at `now` is within the policy.
 bool within_budget(const RestartAllowance& allowance, Instant now);

@@ -70,6 +70,18 @@ bool is_user_error(const Failure& failure) {
     return count == failure.ranks;
 }
 
+bool lived_unreported(const GenerationSummary& summary) {
+    const bool reported = summary.last_step >= 0 || summary.samples > 0 || summary.has_loss ||
+                          !summary.phases.empty();
+    if (reported || summary.started_at == Instant{} || summary.fault_at == Instant{}) return false;
+    return summary.fault_at - summary.started_at >= unreported_lived;
+}
+
+bool is_loss(const Reason& reason) {
+    return reason.code == ReasonCode::launcher_lost || reason.code == ReasonCode::node_lost ||
+           reason.code == ReasonCode::node_rebooted;
+}
+
 bool within_budget(const RestartAllowance& allowance, Instant now) {
     return budget_reason(allowance, now).code == ReasonCode::none;
 }
@@ -96,10 +108,11 @@ Remedy remedy_for(const Failure& failure, const RestartAllowance& allowance, Ins
     if (allowance.policy.per_ten_minutes == 0 || allowance.policy.per_day == 0)
         return stop(cause.reason);
     const std::int64_t failures = failure.stepped ? 1 : failure.failures_without_step + 1;
-    if (!failure.stepped && failures >= failures_without_step_max) {
+    const std::int64_t own = failure.stepped ? 1 : failure.own_failures_without_step + 1;
+    if (!failure.lost && own >= failures_without_step_max) {
         Reason reason;
         reason.code = ReasonCode::no_progress;
-        reason.have = failures;
+        reason.have = own;
         reason.need = failures_without_step_max;
         return stop_because(reason, cause);
     }

@@ -186,9 +186,51 @@ TEST(Control, LostLaunchersAreNoLackOfProgress) {
         held.state = HoldState::released;
         held.launcher_error = "killed by signal 9";
         h.obey("n1", *h.beat("n1"));
-        h.pass(Duration::seconds(2)); // the back-off
+        for (int s = 0; s < 1 << crash; ++s) { // the back-off doubles
+            h.pass(Duration::seconds(1));
+            h.beat("n1");
+        }
     }
     EXPECT_FALSE(is_terminal(h.get("train").workload.phase));
+    EXPECT_EQ(h.core.ledger().workloads.at(job.id).failures_without_step, 5);
+    EXPECT_EQ(h.core.ledger().workloads.at(job.id).own_failures_without_step, 0);
+}
+
+TEST(Control, ANewAttemptGoesOnCountingFailuresWithoutAStep) {
+    Harness h;
+    h.beat("n1");
+    const auto job = h.submit(job_spec(1));
+    h.obey("n1", *h.beat("n1"));
+    h.run_generation(job.id, 1, 1, 1, 5);
+    const auto fail = [&](Generation generation, std::int64_t step) {
+        GenerationSummary closed;
+        closed.generation = generation;
+        closed.started_at = h.now;
+        closed.fault_at = h.now;
+        closed.last_step = step;
+        closed.cause = ExitCause{};
+        closed.cause->reason = {ReasonCode::rank_failed, "0", 1, 0, ""};
+        auto beat = h.launcher(job.id, 1, 0);
+        beat.state = LauncherState::recovering;
+        beat.generation = generation;
+        beat.closed = {closed};
+        h.say(beat);
+    };
+    fail(1, 9);
+    h.run_generation(job.id, 1, 2, 1, 3);
+    fail(2, 3);
+    h.run_generation(job.id, 1, 3, 1, 3);
+    auto& held = h.agent("n1").held[0];
+    held.state = HoldState::released;
+    held.launcher_error = "killed by signal 9";
+    h.obey("n1", *h.beat("n1"));
+    h.pass(Duration::seconds(4)); // the third in a row
+    h.obey("n1", *h.beat("n1"));
+    ASSERT_EQ(h.get("train").workload.attempt, 2);
+    const auto order = h.say(h.launcher(job.id, 2, 0));
+    EXPECT_EQ(order.allowance.failures_without_step, 3);
+    EXPECT_EQ(order.allowance.own_failures_without_step, 2);
+    EXPECT_EQ(order.last_step, 9);
 }
 
 TEST(Control, ACrashedLauncherMeansANewAttemptWithinTheBudget) {
@@ -202,7 +244,10 @@ TEST(Control, ACrashedLauncherMeansANewAttemptWithinTheBudget) {
         held.state = HoldState::released;
         held.launcher_error = "killed by signal 9";
         h.obey("n1", *h.beat("n1"));
-        h.pass(Duration::millis(1));
+        for (int s = 0; s < 1 << crash; ++s) { // the back-off, from the second one
+            h.pass(Duration::seconds(1));
+            h.beat("n1");
+        }
     }
     const auto view = h.get("train");
     EXPECT_EQ(view.workload.phase, WorkloadPhase::failed);

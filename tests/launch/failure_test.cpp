@@ -284,6 +284,26 @@ TEST(Failure, failures_without_a_step_back_off_and_stop) {
     EXPECT_GE(summaries[2].began_at - summaries[1].torn_down_at, recovery::backoff_first);
 }
 
+TEST(Failure, failures_of_earlier_attempts_count_on) {
+    World world({.launchers = 1, .ranks_each = 2, .restarts = {1000, 1000}},
+                [](Generation, int64_t) { return killed_after(Duration::seconds(2), 11); });
+    world.allowance.failures_without_step = 2; // one of them was a machine
+    world.allowance.own_failures_without_step = 1;
+    // The server learns of our failures and repeats them to us: they count once.
+    world.at(Duration::seconds(3), [&] {
+        world.allowance.failures_without_step = 3;
+        world.allowance.own_failures_without_step = 2;
+        world.change_order([](LauncherOrder&) {});
+    });
+    world.run();
+    expect_clean(world);
+    EXPECT_EQ(world.result().cause->reason.code, ReasonCode::no_progress);
+    EXPECT_EQ(world.result().cause->reason.have, 3);
+    const auto summaries = world.summaries();
+    ASSERT_EQ(summaries.size(), 2u);
+    EXPECT_GE(summaries[1].began_at - summaries[0].torn_down_at, recovery::backoff_first * 2);
+}
+
 TEST(Failure, steps_that_only_redo_old_work_are_no_progress) {
     World world({.launchers = 1, .ranks_each = 1, .restarts = {1000, 1000}},
                 [](Generation, int64_t) {

@@ -83,11 +83,38 @@ TEST(Remedy, the_first_failure_restarts_at_once_then_it_backs_off) {
 TEST(Remedy, three_failures_without_a_step_stop) {
     Failure failure = killed();
     failure.failures_without_step = failures_without_step_max - 1;
+    EXPECT_EQ(remedy_for(failure, fresh, now).action, Action::restart); // lost ones before it
+    failure.own_failures_without_step = failures_without_step_max - 1;
     const auto remedy = remedy_for(failure, fresh, now);
     EXPECT_EQ(remedy.action, Action::stop);
     EXPECT_EQ(remedy.reason.code, ReasonCode::no_progress);
     EXPECT_EQ(remedy.reason.have, 3);
     EXPECT_NE(remedy.reason.detail.find("rank 0 was killed by signal 9"), std::string::npos);
+}
+
+TEST(Remedy, what_is_lost_with_a_machine_waits_longer_and_is_no_verdict) {
+    RestartAllowance wide;
+    wide.policy = {1000, 1000};
+    Failure failure;
+    failure.lost = true;
+    failure.failures_without_step = 3;
+    failure.own_failures_without_step = 50;
+    EXPECT_EQ(remedy_for(failure, wide, now).action, Action::restart);
+    EXPECT_EQ(remedy_for(failure, wide, now).delay, backoff_first * 4);
+    failure.failures_without_step = 50;
+    EXPECT_EQ(remedy_for(failure, wide, now).delay, backoff_max);
+}
+
+TEST(Remedy, a_long_life_without_a_report_is_progress) {
+    GenerationSummary summary;
+    summary.started_at = now;
+    summary.fault_at = now + unreported_lived;
+    EXPECT_TRUE(lived_unreported(summary));
+    summary.fault_at = summary.fault_at - Duration::nanos(1);
+    EXPECT_FALSE(lived_unreported(summary));
+    summary.fault_at = now + unreported_lived * 2;
+    summary.last_step = 0; // it reports, so that its steps count
+    EXPECT_FALSE(lived_unreported(summary));
 }
 
 TEST(Remedy, the_budget_counts_both_windows) {
