@@ -159,6 +159,8 @@ void Launchers::ask_to_leave(const AttemptKey& key) {
     const auto at = running_.find(key);
     if (at == running_.end()) return;
     ::syscall(SYS_pidfd_send_signal, at->second.pidfd.get(), SIGTERM, nullptr, 0);
+    // One that was stopped could not take it.
+    ::syscall(SYS_pidfd_send_signal, at->second.pidfd.get(), SIGCONT, nullptr, 0);
 }
 
 void Launchers::clear(const AttemptKey& key) {

@@ -1,5 +1,6 @@
 // Liveness, the ends of attempts, what follows from them, and planning.
 
+#include "base/text.hpp"
 #include "control/core_state.hpp"
 #include "recovery/recovery.hpp"
 
@@ -193,6 +194,58 @@ void judge_liveness(CoreState& state) {
             state.live.judge_at = std::min(state.live.judge_at, limit);
     }
     for (const auto& [name, silent] : lost) lose_node(state, name, silent);
+}
+
+namespace {
+
+/// The newest beat of the attempt's launcher on this node; zero: none.
+Instant launcher_beat(const CoreState& state, const AttemptKey& key, const AttemptRecord& attempt,
+                      const NodeName& node) {
+    const auto live = state.live.attempts.find(key);
+    if (live == state.live.attempts.end()) return Instant{};
+    for (const auto& [index, launcher] : live->second.launchers)
+        if (attempt.placement.nodes[static_cast<std::size_t>(index)].node == node)
+            return launcher.beat_at;
+    return Instant{};
+}
+
+/// A launcher is stopped or stuck: it will neither lead nor follow.
+void lose_launcher(CoreState& state, const AttemptKey& key, const NodeName& node) {
+    const auto& workload = *state.ledger.workload(key.workload);
+    const auto* attempt = workload.live_attempt();
+    if (attempt == nullptr || attempt->number != key.attempt) return; // by another of its launchers
+    if (workload.stop_asked)
+        return end_attempt(state, key.workload, AttemptOutcome::cancelled, std::nullopt,
+                           workload.reason);
+    end_attempt(
+        state, key.workload, AttemptOutcome::lost, std::nullopt,
+        {ReasonCode::launcher_lost, node.text, 0, 0,
+         "it gave no sign for " + to_text(launcher_silent_limit) + " while the node's agent did"});
+}
+
+} // namespace
+
+void judge_launchers(CoreState& state) {
+    auto& live = state.live;
+    if (state.now < live.judge_launchers_at) return;
+    live.judge_launchers_at = Instant::never();
+    std::vector<std::pair<AttemptKey, NodeName>> silent;
+    for (const auto& [name, agent] : live.agents) {
+        const bool in_contact = state.now - agent.beat_at < state.config.suspect_after;
+        for (const auto& [key, since] : agent.running) {
+            const auto* workload = state.ledger.workload(key.workload);
+            const auto* attempt = workload == nullptr ? nullptr : workload->live_attempt();
+            if (attempt == nullptr || attempt->number != key.attempt) continue;
+            const Instant sign =
+                std::max({since, live.listens_since, launcher_beat(state, key, *attempt, name)});
+            const Instant limit = sign + launcher_silent_limit;
+            if (limit > state.now)
+                live.judge_launchers_at = std::min(live.judge_launchers_at, limit);
+            else if (in_contact) // otherwise its next beat begins anew
+                silent.emplace_back(key, name);
+        }
+    }
+    for (const auto& [key, name] : silent) lose_launcher(state, key, name);
 }
 
 void enforce_cancels(CoreState& state) {

@@ -131,7 +131,23 @@ void release_never_taken(CoreState& state, const AgentBeat& beat, const AgentLiv
     }
 }
 
+/// Keeps since when the agent says that a launcher runs: beside that its silence can be judged.
+void note_running(CoreState& state, const AgentBeat& beat, AgentLive& agent) {
+    std::map<AttemptKey, Instant> running;
+    for (const auto& held : beat.held) {
+        if (held.state != HoldState::running) continue;
+        const AttemptKey key{held.workload, held.attempt};
+        const auto known = agent.running.find(key);
+        running[key] = known == agent.running.end() ? state.now : known->second;
+    }
+    agent.running = std::move(running);
+    if (agent.running.empty()) return;
+    auto& judge_at = state.live.judge_launchers_at;
+    judge_at = std::min(judge_at, state.now + launcher_silent_limit);
+}
+
 void take_held(CoreState& state, const AgentBeat& beat, AgentLive& agent) {
+    note_running(state, beat, agent);
     std::set<AttemptKey> forget;
     for (const auto& held : beat.held) {
         if (held.state != HoldState::released) continue;
@@ -246,7 +262,10 @@ void on_agent(CoreState& state, const AgentAsked& asked) {
     }
     const bool was_suspect = state.now - agent.beat_at >= state.config.suspect_after;
     agent.beat_at = state.now;
-    if (was_suspect) state.live.plan_needed = true;
+    if (was_suspect) {
+        state.live.plan_needed = true;
+        agent.running.clear(); // what kept it silent may have kept its launchers silent
+    }
     const auto& node = *state.ledger.node(beat.node);
     if (node.lost)
         state.emit(actor_node(beat.node),

@@ -181,6 +181,7 @@ Decision<FactRecord, ControlCommand> ControlCore::step(Instant now, const Contro
     std::visit(Take{state}, event);
 
     judge_liveness(state);
+    judge_launchers(state);
     enforce_cancels(state);
     settle(state);
     plan_if_needed(state);

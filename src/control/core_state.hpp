@@ -26,6 +26,10 @@ struct CoreState {
 
 /// A member launcher left without a result: its lead must say why within this time.
 inline constexpr Duration member_gone_limit = Duration::seconds(30);
+/// A launcher that gives no sign for so long, while its agent gives signs and says that it runs, is
+/// stopped or stuck: its attempt is lost. Longer than one exchange whose answer never comes: 5 s of
+/// hold, 10 s for the answer, 2 s of back-off.
+inline constexpr Duration launcher_silent_limit = Duration::seconds(20);
 /// A cancelled attempt that does not end by itself is taken from its nodes after stop_grace and
 /// this.
 inline constexpr Duration cancel_extra = Duration::seconds(30);
@@ -51,6 +55,7 @@ void on_launcher(CoreState& state, const LauncherAsked& asked);
 
 // ---- attempts.cpp: liveness, ends, settlement, planning
 void judge_liveness(CoreState& state);
+void judge_launchers(CoreState& state);
 void end_attempt(CoreState& state, const WorkloadId& id, AttemptOutcome outcome,
                  const std::optional<ExitCause>& cause, const Reason& reason);
 /// Takes note of summaries that are newer than what the ledger has.

@@ -32,6 +32,8 @@ struct AgentLive {
     std::int64_t revision = 0;      // of its order now
     std::set<AttemptKey> forget;    // reported released and settled
     std::optional<NodeSample> sample;
+    /// Launchers that it says run, and since when it says so without a gap in its own beats.
+    std::map<AttemptKey, Instant> running;
     std::optional<HeldPoll> poll;
     std::map<std::int64_t, LogRequest> log_requests;
     std::optional<AgentOrder> last_order; // content of `revision`, to see a change
@@ -94,8 +96,9 @@ struct Live {
     Instant listens_since;               // liveness is judged from here on
     Instant wake_due = Instant::never(); // asked for by the last step
     bool plan_needed = true;
-    Instant plan_at = Instant::never(); // the next end of a back-off
-    Instant judge_at;                   // the next time at which a node may be lost
+    Instant plan_at = Instant::never();            // the next end of a back-off
+    Instant judge_at;                              // the next time at which a node may be lost
+    Instant judge_launchers_at = Instant::never(); // and at which a launcher may be silent for long
     std::map<NodeName, AgentLive> agents;
     std::map<AttemptKey, AttemptLive> attempts;
     std::set<std::pair<Instant, std::int64_t>> deadlines; // of everything held, by reply

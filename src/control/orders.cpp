@@ -184,7 +184,7 @@ void answer_polls(CoreState& state) {
 
 Instant next_deadline(const CoreState& state) {
     const auto& live = state.live;
-    Instant next = std::min(live.plan_at, live.judge_at);
+    Instant next = std::min({live.plan_at, live.judge_at, live.judge_launchers_at});
     if (!live.deadlines.empty()) next = std::min(next, live.deadlines.begin()->first);
     for (const auto& [number, pending] : live.logs) next = std::min(next, pending.until);
     for (const auto& id : live.stopping) {

@@ -66,7 +66,7 @@ std::string explain(const Reason& reason) {
         if (reason.have > signal_base) return "rank " + subject + " " + exit_words(reason.have);
         return with_detail("rank " + subject + " " + exit_words(reason.have), reason);
     case ReasonCode::launcher_lost:
-        return with_detail("the launcher on " + subject + " died", reason);
+        return with_detail("the launcher on " + subject + " was lost", reason);
     case ReasonCode::node_lost: return "node " + subject + " gave no sign for " + have + " s";
     case ReasonCode::node_rebooted: return "node " + subject + " was rebooted";
     case ReasonCode::user_error:

@@ -176,6 +176,8 @@ void AgentHost::carry_out(const agent::AskLauncherToLeave& command) {
     const std::int64_t pid = group->launcher_pid;
     world_.queue.after(Duration::micros(50), {"launcher_term", machine_.id()},
                        [machine = &machine_, pid] {
+                           // SIGTERM and SIGCONT; its end is the end of the object
+                           if (auto* launcher = machine->launcher(pid)) launcher->resume();
                            if (auto* launcher = machine->launcher(pid))
                                launcher->deliver(launch::LeaveAsked{15});
                        });

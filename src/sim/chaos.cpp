@@ -16,6 +16,7 @@ void Chaos::begin() {
     repeat(f.agent_crash_every, "chaos_agent", &Chaos::crash_agent);
     repeat(f.launcher_crash_every, "chaos_launcher", &Chaos::crash_launcher);
     repeat(f.agent_pause_every, "chaos_pause", &Chaos::pause_agent);
+    repeat(f.launcher_pause_every, "chaos_launcher_pause", &Chaos::pause_launcher);
     repeat(f.rank_fault_every, "chaos_rank", &Chaos::hurt_rank);
     repeat(f.slow_rank_every, "chaos_slow", &Chaos::slow_rank);
     repeat(f.cordon_every, "chaos_cordon", &Chaos::cordon);
@@ -81,14 +82,21 @@ void Chaos::crash_agent() {
                        [&machine] { machine.start_agent(); });
 }
 
-void Chaos::crash_launcher() {
-    std::vector<std::pair<Machine*, AttemptKey>> running;
+LauncherHost* Chaos::any_launcher() {
+    std::vector<LauncherHost*> running;
     for (const auto& machine : world_.machines)
         for (const auto& [key, group] : machine->groups())
-            if (group.launcher) running.emplace_back(machine.get(), key);
-    if (running.empty()) return;
-    const auto& [machine, key] = running[world_.prng.below(running.size())];
-    machine->launcher_ended(key, std::nullopt, "killed by signal 9");
+            if (group.launcher) running.push_back(group.launcher.get());
+    return running.empty() ? nullptr : running[world_.prng.below(running.size())];
+}
+
+void Chaos::crash_launcher() {
+    if (auto* launcher = any_launcher())
+        launcher->machine().launcher_ended(launcher->key(), std::nullopt, "killed by signal 9");
+}
+
+void Chaos::pause_launcher() {
+    if (auto* launcher = any_launcher()) launcher->pause(up_to(world_.faults.launcher_pause_max));
 }
 
 void Chaos::pause_agent() {
@@ -144,6 +152,11 @@ void Chaos::heal() {
         else if (machine->agent() == nullptr)
             machine->start_agent();
         if (machine->agent() != nullptr) machine->agent()->pause(Duration{});
+        std::vector<std::int64_t> launchers; // one may leave when it goes on
+        for (const auto& [key, group] : machine->groups())
+            if (group.launcher) launchers.push_back(group.launcher->pid());
+        for (const auto pid : launchers)
+            if (auto* launcher = machine->launcher(pid)) launcher->resume();
     }
 }
 

@@ -5,6 +5,7 @@
 
 namespace muster::sim {
 
+class LauncherHost;
 class World;
 
 class Chaos {
@@ -18,6 +19,7 @@ class Chaos {
   private:
     void repeat(Duration every, const char* what, void (Chaos::*strike)());
     Duration up_to(Duration most);
+    LauncherHost* any_launcher(); // null: none runs
 
     void cut();
     void crash_server();
@@ -27,6 +29,7 @@ class Chaos {
     void crash_agent();
     void crash_launcher();
     void pause_agent();
+    void pause_launcher();
     void hurt_rank();
     void slow_rank();
     void cordon();

@@ -70,6 +70,8 @@ Faults draw_faults(Prng& prng) {
     f.cordon_every = draw.every(s(10), s(60));
     f.user_error_per_mille = draw.per_mille(300);
     f.cannot_execute_per_mille = draw.per_mille(200);
+    f.launcher_pause_every = draw.every(s(15), s(90));
+    f.launcher_pause_max = draw.within(s(1), s(60));
     return f;
 }
 
@@ -103,6 +105,7 @@ std::string to_text(const Faults& f) {
     kind("agent_crash", f.agent_crash_every, f.agent_down_max);
     time("launcher_crash", f.launcher_crash_every);
     kind("agent_pause", f.agent_pause_every, f.pause_max);
+    kind("launcher_pause", f.launcher_pause_every, f.launcher_pause_max);
     number("drift_ppm", f.drift_ppm_max);
     time("offset", f.offset_max);
     time("rank_fault", f.rank_fault_every);

@@ -38,6 +38,8 @@ struct Faults {
     Duration launcher_crash_every;
     Duration agent_pause_every;
     Duration pause_max = Duration::seconds(12);
+    Duration launcher_pause_every;
+    Duration launcher_pause_max = Duration::seconds(40); // well past the limit of its silence
     std::int64_t drift_ppm_max = 0;
     Duration offset_max;
     // ranks

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace muster::sim {
 namespace {
@@ -47,8 +48,25 @@ void LauncherHost::begin() {
 
 void LauncherHost::deliver(const launch::LaunchEvent& event) {
     if (left_ || !ready_) return;
+    if (paused_) {
+        backlog_.push_back(event);
+        return;
+    }
     loop_.step(machine_.now(), event);
     if (!left_) arm();
+}
+
+void LauncherHost::pause(Duration time) {
+    if (left_ || !ready_) return;
+    paused_ = true;
+    later(time, "launcher_continues", [pause = ++pauses_](LauncherHost& self) {
+        if (self.pauses_ == pause) self.resume();
+    });
+}
+
+void LauncherHost::resume() {
+    if (!std::exchange(paused_, false)) return;
+    for (const auto& event : std::exchange(backlog_, {})) deliver(event);
 }
 
 void LauncherHost::arm() {
@@ -227,8 +245,8 @@ void LauncherHost::carry_out(const launch::KillRanks& command) {
 void LauncherHost::read_progress() {
     const Gang* gang = world_.training.gang({key_, term_, generation_});
     Group* group = machine_.group(key_);
-    if (gang != nullptr && group != nullptr && gang->step > progress_told_ && gang->step >= 0 &&
-        gang->step_at != Duration{}) {
+    if (!paused_ && gang != nullptr && group != nullptr && gang->step > progress_told_ &&
+        gang->step >= 0 && gang->step_at != Duration{}) {
         progress_told_ = gang->step;
         launch::ProgressRead read;
         read.generation = generation_;

@@ -23,6 +23,7 @@ class LauncherHost final : public runtime::Journal<NoRecord>,
 
     std::int64_t pid() const { return pid_; }
     const AttemptKey& key() const { return key_; }
+    Machine& machine() const { return machine_; }
     const std::string& endpoint() const { return config_.endpoint; }
     bool ready() const { return ready_; } // has written its pid file
     void begin();
@@ -30,6 +31,9 @@ class LauncherHost final : public runtime::Journal<NoRecord>,
     /// A member's request arrived at our listener.
     void member_asked(const CallPtr<MemberOrder>& call, const MemberBeat& beat, Duration hold);
     void rank_ended(Generation generation, RankExit exit);
+    /// SIGSTOP: nothing is taken in until `time` has passed or resume() comes, as by SIGCONT.
+    void pause(Duration time);
+    void resume();
 
     void append(std::vector<NoRecord>) override {}
     void send(launch::LaunchCommand command) override;
@@ -63,6 +67,9 @@ class LauncherHost final : public runtime::Journal<NoRecord>,
     runtime::Loop<launch::LaunchCore> loop_;
     bool ready_ = false;
     bool left_ = false;
+    bool paused_ = false;
+    std::int64_t pauses_ = 0;
+    std::vector<launch::LaunchEvent> backlog_; // what came while it was paused
     CallPtr<LauncherOrder> server_calls_[2];
     CallPtr<MemberOrder> member_calls_[2];
     std::map<std::int64_t, CallPtr<MemberOrder>> asked_;

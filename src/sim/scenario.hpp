@@ -47,6 +47,7 @@ enum class Verb {
     cut,
     cut_people,
     pause_agent,
+    pause_launcher,
     slow_disk,
     ends,
     has_reason,

@@ -37,6 +37,7 @@ constexpr std::array forms{
     Form{Section::when, "cut % for @", Verb::cut},
     Form{Section::when, "answers are lost for @", Verb::cut_people},
     Form{Section::when, "pause agent % for @", Verb::pause_agent},
+    Form{Section::when, "pause launcher % on % for @", Verb::pause_launcher},
     Form{Section::when, "disk stalls for @", Verb::slow_disk},
     Form{Section::then, "% ends % within @", Verb::ends},
     Form{Section::then, "% has reason %", Verb::has_reason},
@@ -227,6 +228,7 @@ class Builder {
         case Verb::kill_rank:
         case Verb::exit_rank: job = &s.values[1].text; break;
         case Verb::runs_on:
+        case Verb::pause_launcher:
         case Verb::crash_launcher: node = &s.values[1].text; [[fallthrough]];
         case Verb::submit:
         case Verb::cancel:

@@ -84,6 +84,14 @@ class Run {
         return found;
     }
 
+    /// The launcher of the job's newest attempt on a node; null: none runs.
+    LauncherHost* launcher_of(const std::string& name, const std::string& on) {
+        const auto* record = job(name);
+        if (record == nullptr || record->attempts.empty()) return nullptr;
+        Group* group = node(on).group({record->id, record->attempts.back().number});
+        return group == nullptr ? nullptr : group->launcher.get();
+    }
+
     Status end_rank(const Statement& s, const std::string& name, std::int64_t number,
                     const Machine::End& end) {
         if (!wait_for([&] { return rank(name, number).second != nullptr; }, wait_limit))
@@ -151,15 +159,16 @@ class Run {
             node(v[0].text).crash_agent();
             later(v[1].duration, "agent_start", [&m = node(v[0].text)] { m.start_agent(); });
             break;
-        case Verb::crash_launcher: {
-            const auto* record = job(v[0].text);
-            if (record == nullptr || record->attempts.empty())
-                return wrong(s, v[0].text + " has no attempt");
-            const AttemptKey key{record->id, record->attempts.back().number};
-            Group* group = node(v[1].text).group(key);
-            if (group == nullptr || !group->launcher)
+        case Verb::crash_launcher:
+        case Verb::pause_launcher: {
+            LauncherHost* launcher = launcher_of(v[0].text, v[1].text);
+            if (launcher == nullptr)
                 return wrong(s, "no launcher of " + v[0].text + " runs on " + v[1].text);
-            node(v[1].text).launcher_ended(key, std::nullopt, "killed by signal 9");
+            if (s.form->verb == Verb::pause_launcher)
+                launcher->pause(v[2].duration);
+            else
+                launcher->machine().launcher_ended(launcher->key(), std::nullopt,
+                                                   "killed by signal 9");
             break;
         }
         case Verb::power_off:

@@ -133,6 +133,16 @@ TEST_F(AgentProcessTest, runs_ends_and_forgets_an_attempt) {
     EXPECT_TRUE(server_.await([](const AgentBeat& beat) { return beat.held.empty(); }));
 }
 
+TEST_F(AgentProcessTest, a_stopped_launcher_is_continued_so_that_it_can_leave) {
+    start_agent(good_launcher);
+    run_attempt();
+    ASSERT_EQ(::kill(launcher().pid, SIGSTOP), 0);
+    server_.change([](AgentOrder& order) { order.run.clear(); });
+    const auto held = await_state(HoldState::released);
+    ASSERT_TRUE(held);
+    EXPECT_TRUE(held->result) << held->launcher_error;
+}
+
 TEST_F(AgentProcessTest, a_killed_agent_leaves_its_jobs_and_the_next_one_adopts_them) {
     start_agent(good_launcher);
     run_attempt();

@@ -322,6 +322,7 @@ TEST(Control, CancelReachesTheLeadAndIsEnforcedWhenItDoesNotAnswer) {
     EXPECT_EQ(h.say(h.launcher(job.id, 1, 0)).stop, StopKind::cancel);
     for (int i = 0; i < 44; ++i) {
         h.pass(Duration::seconds(1));
+        h.say(h.launcher(job.id, 1, 0)); // it hears and does nothing
         EXPECT_EQ((*h.beat("n1")).run.size(), 1U);
     }
     h.pass(Duration::seconds(2));

@@ -29,7 +29,7 @@ TEST(Views, WhyTellsACauseOnceThoughAttemptAndGenerationHaveIt) {
     h.agent("n1").held[0].launcher_error = "killed by signal 9";
     h.beat("n1");
     auto lines = texts(why(h, "train"));
-    EXPECT_EQ(std::ranges::count(lines, "the launcher on n1 died: killed by signal 9"), 1);
+    EXPECT_EQ(std::ranges::count(lines, "the launcher on n1 was lost: killed by signal 9"), 1);
     std::ranges::sort(lines);
     EXPECT_EQ(std::ranges::adjacent_find(lines), lines.end());
 }

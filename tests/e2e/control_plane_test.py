@@ -140,6 +140,18 @@ class ServerKilled(ClusterTest):
         self.end_all(again)
         self.assertEqual(self.c.wait_job("relaunch")["workload"]["phase"], "succeeded")
 
+    def test_a_stopped_launcher_is_missed_and_the_job_is_placed_again(self):
+        self.c.submit(RANK, ranks=2, name="stopped", env=self.gang.env(), ranks_per_node=2)
+        ranks = self.gang.gather(2)
+        for pid in self.c.launchers():
+            os.kill(pid, signal.SIGSTOP)
+        again = self.gang.gather(2, limit=90)
+        self.assertEqual(again[0].hello["attempt"], ranks[0].hello["attempt"] + 1)
+        self.assertFalse(any(is_alive(rank.pid) for rank in ranks.values()))
+        self.end_all(again)
+        self.assertEqual(self.c.wait_job("stopped")["workload"]["phase"], "succeeded")
+        self.assertIn("no sign for 20s", self.c.cli("why", "stopped").stdout)
+
     def test_everything_is_killed_at_once(self):
         self.c.submit(RANK, ranks=2, name="all", env=self.gang.env())
         ranks = self.gang.gather(2)
