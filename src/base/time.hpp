@@ -1,12 +1,34 @@
 #pragma once
 // Duration and Instant: signed 64-bit nanoseconds. An Instant counts from the Unix epoch on a clock
 // that never runs backwards (runtime/clock); cores receive it, they never read a clock.
+// Arithmetic ends at the ends of the range: times come from other processes, too, and no nonsense
+// that one of them sends may turn a far future into a past.
 
 #include <compare>
 #include <cstdint>
 #include <limits>
 
 namespace muster {
+
+// The end of the range instead of an overflow; for times, and for counts of other processes.
+constexpr std::int64_t capped_sum(std::int64_t a, std::int64_t b) {
+    std::int64_t sum = 0;
+    if (!__builtin_add_overflow(a, b, &sum)) return sum;
+    return b < 0 ? std::numeric_limits<std::int64_t>::min()
+                 : std::numeric_limits<std::int64_t>::max();
+}
+constexpr std::int64_t capped_difference(std::int64_t a, std::int64_t b) {
+    std::int64_t difference = 0;
+    if (!__builtin_sub_overflow(a, b, &difference)) return difference;
+    return b > 0 ? std::numeric_limits<std::int64_t>::min()
+                 : std::numeric_limits<std::int64_t>::max();
+}
+constexpr std::int64_t capped_product(std::int64_t a, std::int64_t b) {
+    std::int64_t product = 0;
+    if (!__builtin_mul_overflow(a, b, &product)) return product;
+    return (a < 0) != (b < 0) ? std::numeric_limits<std::int64_t>::min()
+                              : std::numeric_limits<std::int64_t>::max();
+}
 
 struct Duration {
     std::int64_t ns = 0;
@@ -23,12 +45,16 @@ struct Duration {
     constexpr double as_seconds() const { return static_cast<double>(ns) / 1e9; }
 
     friend constexpr auto operator<=>(Duration, Duration) = default;
-    friend constexpr Duration operator+(Duration a, Duration b) { return {a.ns + b.ns}; }
-    friend constexpr Duration operator-(Duration a, Duration b) { return {a.ns - b.ns}; }
-    friend constexpr Duration operator*(Duration a, std::int64_t k) { return {a.ns * k}; }
+    friend constexpr Duration operator+(Duration a, Duration b) { return {capped_sum(a.ns, b.ns)}; }
+    friend constexpr Duration operator-(Duration a, Duration b) {
+        return {capped_difference(a.ns, b.ns)};
+    }
+    friend constexpr Duration operator*(Duration a, std::int64_t k) {
+        return {capped_product(a.ns, k)};
+    }
     friend constexpr Duration operator/(Duration a, std::int64_t k) { return {a.ns / k}; }
     constexpr Duration& operator+=(Duration other) {
-        ns += other.ns;
+        ns = capped_sum(ns, other.ns);
         return *this;
     }
 };
@@ -40,11 +66,15 @@ struct Instant {
     constexpr bool is_never() const { return *this == never(); }
 
     friend constexpr auto operator<=>(Instant, Instant) = default;
-    friend constexpr Duration operator-(Instant a, Instant b) { return {a.ns - b.ns}; }
-    friend constexpr Instant operator+(Instant a, Duration d) {
-        return a.is_never() ? a : Instant{a.ns + d.ns};
+    friend constexpr Duration operator-(Instant a, Instant b) {
+        return {capped_difference(a.ns, b.ns)};
     }
-    friend constexpr Instant operator-(Instant a, Duration d) { return {a.ns - d.ns}; }
+    friend constexpr Instant operator+(Instant a, Duration d) {
+        return a.is_never() ? a : Instant{capped_sum(a.ns, d.ns)};
+    }
+    friend constexpr Instant operator-(Instant a, Duration d) {
+        return {capped_difference(a.ns, d.ns)};
+    }
 };
 
 } // namespace muster
