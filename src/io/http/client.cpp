@@ -3,6 +3,7 @@
 #include "io/http/client.hpp"
 
 #include "base/require.hpp"
+#include "io/http/event_reader.hpp"
 
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -30,7 +31,6 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 using Parser = wire::response_parser<wire::string_body>;
 
 constexpr std::size_t read_bytes = 16 * 1024;
-constexpr std::size_t event_bytes_max = 1024 * 1024; // one server-sent event, or a line of it
 
 class Descriptor {
   public:
@@ -98,58 +98,6 @@ SteadyTime after(Duration duration) {
 bool is_token(std::string_view text) {
     return text.find_first_of("\r\n") == std::string_view::npos;
 }
-
-/// Cuts a text of server-sent events into events.
-class EventReader {
-  public:
-    /// False: `take` wants no more. An overlong line or event is an error.
-    Result<bool> feed(std::string_view text, const std::function<bool(const StreamEvent&)>& take) {
-        pending_.append(text);
-        std::size_t start = 0;
-        for (std::size_t end; (end = pending_.find('\n', start)) != std::string::npos;
-             start = end + 1) {
-            std::string_view line = std::string_view(pending_).substr(start, end - start);
-            if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-            if (!line.empty()) {
-                field(line);
-            } else if (has_data_ && !dispatch(take)) {
-                return false;
-            }
-        }
-        pending_.erase(0, start);
-        if (pending_.size() + event_.data.size() > event_bytes_max)
-            return fail(Code::data_loss, "the server sent an event of more than 1 MiB");
-        return true;
-    }
-
-  private:
-    void field(std::string_view line) {
-        const std::size_t colon = line.find(':');
-        if (colon == 0) return; // a comment
-        const std::string_view name = line.substr(0, colon);
-        std::string_view value = colon == std::string_view::npos ? "" : line.substr(colon + 1);
-        if (!value.empty() && value.front() == ' ') value.remove_prefix(1);
-        if (name == "id") event_.id = std::string(value);
-        if (name == "event") event_.type = std::string(value);
-        if (name != "data") return;
-        if (has_data_) event_.data += '\n';
-        event_.data += value;
-        has_data_ = true;
-    }
-
-    bool dispatch(const std::function<bool(const StreamEvent&)>& take) {
-        if (event_.type.empty()) event_.type = "message";
-        const bool more = take(event_);
-        event_.type.clear();
-        event_.data.clear();
-        has_data_ = false;
-        return more;
-    }
-
-    std::string pending_;
-    StreamEvent event_;
-    bool has_data_ = false;
-};
 
 } // namespace
 

@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <functional>
-#include <optional>
 
 namespace muster::io {
 
@@ -28,18 +27,6 @@ class Deadline {
 void pause_between_looks();
 
 // ---- cgroup folders (group_cgroup.cpp)
-/// Where a hierarchy is mounted, and which part of it: a container may see the subtree `root` only,
-/// while /proc still gives paths from the top of the hierarchy.
-struct CgroupMount {
-    std::string root; // "" for the whole hierarchy
-    std::string point;
-
-    /// The folder here of a path as /proc/PID/cgroup gives it; nothing where it is not visible.
-    std::optional<std::string> folder_of(const std::string& path) const;
-};
-/// From the text of /proc/PID/mountinfo; `controller` as in read_proc_cgroup.
-std::optional<CgroupMount> cgroup_mount(const std::string& mountinfo,
-                                        const std::string& controller);
 /// Where a hierarchy is mounted ("cgroup2", or "cgroup" with the controller's name in its options),
 /// joined with this process's own place in it. not_found where there is none.
 Result<std::string> own_cgroup_folder(const std::string& controller);

@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sstream>
 #include <sys/file.h>
 #include <sys/stat.h>
 
@@ -50,34 +49,6 @@ int Deadline::left_ms() const {
 }
 
 void pause_between_looks() { ::poll(nullptr, 0, look_pause_ms); }
-
-std::optional<CgroupMount> cgroup_mount(const std::string& mountinfo,
-                                        const std::string& controller) {
-    std::istringstream lines(mountinfo);
-    for (std::string line; std::getline(lines, line);) {
-        // "36 35 98:0 /root /mount/point options... - type source super,options"
-        const auto dash = line.find(" - ");
-        if (dash == std::string::npos) continue;
-        std::istringstream head(line.substr(0, dash));
-        std::istringstream tail(line.substr(dash + 3));
-        std::string skip, root, point, type, source, options;
-        head >> skip >> skip >> skip >> root >> point;
-        tail >> type >> source >> options;
-        const CgroupMount mount{root == "/" ? "" : root, point};
-        if (controller.empty() && type == "cgroup2") return mount;
-        if (controller.empty() || type != "cgroup") continue;
-        std::istringstream names(options);
-        for (std::string name; std::getline(names, name, ',');)
-            if (name == controller) return mount;
-    }
-    return std::nullopt;
-}
-
-std::optional<std::string> CgroupMount::folder_of(const std::string& path) const {
-    if (path == root || (path == "/" && root.empty())) return point;
-    if (!path.starts_with(root + "/")) return std::nullopt;
-    return point + path.substr(root.size());
-}
 
 Result<std::string> own_cgroup_folder(const std::string& controller) {
     const auto mount = mount_of(controller);

@@ -2,12 +2,14 @@
 
 #include "io/posix/files.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
+#include <sstream>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -29,19 +31,16 @@ bool parse_number(std::string_view text, Number& value) {
 
 } // namespace
 
-std::optional<ProcStat> read_proc_stat(pid_t pid) {
-    const auto text = read_file(proc_path(pid, "stat"), 64 * 1024);
-    if (!text) return std::nullopt;
-    // "pid (comm) state ppid pgrp session ..."; comm may hold spaces and parentheses.
-    const auto open = text->find('(');
-    const auto close = text->rfind(')');
-    if (open == std::string::npos || close == std::string::npos || close < open)
+std::optional<ProcStat> parse_proc_stat(std::string_view text) {
+    // "pid (comm) state ppid pgrp session ..."; comm may hold spaces, parentheses and line breaks.
+    const auto open = text.find(" (");
+    const auto close = text.rfind(')');
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open + 2)
         return std::nullopt;
     ProcStat stat;
-    stat.pid = pid;
-    stat.name = text->substr(open + 1, close - open - 1);
+    stat.name = std::string(text.substr(open + 2, close - open - 2));
     std::vector<std::string_view> fields;
-    std::string_view rest = std::string_view(*text).substr(close + 1);
+    std::string_view rest = text.substr(close + 1);
     while (!rest.empty() && fields.size() < 20) {
         const auto begin = rest.find_first_not_of(" \n");
         if (begin == std::string_view::npos) break;
@@ -51,10 +50,16 @@ std::optional<ProcStat> read_proc_stat(pid_t pid) {
     }
     if (fields.size() < 20 || fields[0].size() != 1) return std::nullopt;
     stat.state = fields[0][0];
-    if (!parse_number(fields[1], stat.parent) || !parse_number(fields[3], stat.session) ||
-        !parse_number(fields[19], stat.start_ticks))
+    if (!parse_number(text.substr(0, open), stat.pid) || !parse_number(fields[1], stat.parent) ||
+        !parse_number(fields[3], stat.session) || !parse_number(fields[19], stat.start_ticks))
         return std::nullopt;
+    if (stat.pid <= 0 || stat.parent < 0) return std::nullopt;
     return stat;
+}
+
+std::optional<ProcStat> read_proc_stat(pid_t pid) {
+    const auto text = read_file(proc_path(pid, "stat"), 64 * 1024);
+    return text ? parse_proc_stat(*text) : std::nullopt;
 }
 
 std::vector<ProcStat> all_processes() {
@@ -70,25 +75,23 @@ std::vector<ProcStat> all_processes() {
     return processes;
 }
 
-std::optional<std::string> read_proc_environment(pid_t pid, const std::string& name) {
-    const auto text = read_file(proc_path(pid, "environ"), environment_bytes_max);
-    if (!text) return std::nullopt;
+std::optional<std::string> environment_value_in(std::string_view environ, const std::string& name) {
     const std::string prefix = name + "=";
-    std::size_t at = 0;
-    while (at < text->size()) {
-        auto end = text->find('\0', at);
-        if (end == std::string::npos) end = text->size();
-        const std::string_view entry(text->data() + at, end - at);
+    while (!environ.empty()) {
+        const std::string_view entry = environ.substr(0, environ.find('\0'));
         if (entry.starts_with(prefix)) return std::string(entry.substr(prefix.size()));
-        at = end + 1;
+        environ.remove_prefix(std::min(environ.size(), entry.size() + 1));
     }
     return std::nullopt;
 }
 
-std::optional<std::string> read_proc_cgroup(pid_t pid, const std::string& controller) {
-    const auto text = read_file(proc_path(pid, "cgroup"), 64 * 1024);
-    if (!text) return std::nullopt;
-    std::string_view rest = *text;
+std::optional<std::string> read_proc_environment(pid_t pid, const std::string& name) {
+    const auto text = read_file(proc_path(pid, "environ"), environment_bytes_max);
+    return text ? environment_value_in(*text, name) : std::nullopt;
+}
+
+std::optional<std::string> cgroup_path_in(std::string_view text, const std::string& controller) {
+    std::string_view rest = text;
     while (!rest.empty()) {
         const auto end = rest.find('\n');
         const std::string_view line = rest.substr(0, end);
@@ -110,6 +113,38 @@ std::optional<std::string> read_proc_cgroup(pid_t pid, const std::string& contro
         }
     }
     return std::nullopt;
+}
+
+std::optional<std::string> read_proc_cgroup(pid_t pid, const std::string& controller) {
+    const auto text = read_file(proc_path(pid, "cgroup"), 64 * 1024);
+    return text ? cgroup_path_in(*text, controller) : std::nullopt;
+}
+
+std::optional<CgroupMount> cgroup_mount(std::string_view mountinfo, const std::string& controller) {
+    std::istringstream lines{std::string(mountinfo)};
+    for (std::string line; std::getline(lines, line);) {
+        // "36 35 98:0 /root /mount/point options... - type source super,options"
+        const auto dash = line.find(" - ");
+        if (dash == std::string::npos) continue;
+        std::istringstream head(line.substr(0, dash));
+        std::istringstream tail(line.substr(dash + 3));
+        std::string skip, root, point, type, source, options;
+        head >> skip >> skip >> skip >> root >> point;
+        tail >> type >> source >> options;
+        const CgroupMount mount{root == "/" ? "" : root, point};
+        if (controller.empty() && type == "cgroup2") return mount;
+        if (controller.empty() || type != "cgroup") continue;
+        std::istringstream names(options);
+        for (std::string name; std::getline(names, name, ',');)
+            if (name == controller) return mount;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> CgroupMount::folder_of(const std::string& path) const {
+    if (path == root || (path == "/" && root.empty())) return point;
+    if (!path.starts_with(root + "/")) return std::nullopt;
+    return point + path.substr(root.size());
 }
 
 UniqueFd open_pidfd(pid_t pid) {

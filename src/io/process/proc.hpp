@@ -8,6 +8,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct ProcStat {
     bool dead() const { return state == 'Z' || state == 'X' || state == 'x'; }
 };
 
+/// Of a text as /proc/PID/stat has it.
+std::optional<ProcStat> parse_proc_stat(std::string_view text);
 std::optional<ProcStat> read_proc_stat(pid_t pid);
 /// Every process there is, zombies too.
 std::vector<ProcStat> all_processes();
@@ -31,9 +34,22 @@ std::vector<ProcStat> all_processes();
 /// The value of an environment variable as it was at the process's exec; nothing if it is not there
 /// or must not be read.
 std::optional<std::string> read_proc_environment(pid_t pid, const std::string& name);
+std::optional<std::string> environment_value_in(std::string_view environ, const std::string& name);
 
 /// The path of a process in a cgroup hierarchy: `controller` is "freezer", or empty for version 2.
 std::optional<std::string> read_proc_cgroup(pid_t pid, const std::string& controller);
+std::optional<std::string> cgroup_path_in(std::string_view text, const std::string& controller);
+/// Where a hierarchy is mounted, and which part of it: a container may see the subtree `root` only,
+/// while /proc still gives paths from the top of the hierarchy.
+struct CgroupMount {
+    std::string root; // "" for the whole hierarchy
+    std::string point;
+
+    /// The folder here of a path as /proc/PID/cgroup gives it; nothing where it is not visible.
+    std::optional<std::string> folder_of(const std::string& path) const;
+};
+/// From the text of /proc/PID/mountinfo; `controller` as in read_proc_cgroup.
+std::optional<CgroupMount> cgroup_mount(std::string_view mountinfo, const std::string& controller);
 
 /// A handle on the process that has the pid now, or an empty one.
 UniqueFd open_pidfd(pid_t pid);
