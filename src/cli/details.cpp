@@ -53,7 +53,8 @@ Fields job_fields(const WorkloadDetail& detail, const Terminal& terminal, Instan
     if (progress.reported) {
         std::string text = progress_cell(job, now);
         if (progress.total > 0)
-            text += say(", step {} of {}", grouped(progress.step + 1), grouped(progress.total));
+            text += say(", step {} of {}", grouped(capped_sum(progress.step, 1)),
+                        grouped(progress.total));
         if (progress.has_loss) text += say(", loss {}", loss_text(progress.loss));
         if (progress.samples_per_second > 0)
             text += say(", {} samples/s", rate_text(progress.samples_per_second));

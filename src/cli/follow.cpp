@@ -19,7 +19,8 @@ namespace muster::cli {
 namespace {
 
 std::int64_t tenth_of(const Progress& progress) {
-    return progress.total > 0 ? (progress.step + 1) * 10 / progress.total : 0;
+    return progress.total > 0 ? capped_product(capped_sum(progress.step, 1), 10) / progress.total
+                              : 0;
 }
 
 /// What the threads of one follow share.

@@ -16,7 +16,8 @@ constexpr int bar_from_width = 100; // columns of the terminal
 
 std::int64_t percent_of(const Progress& progress) {
     if (progress.total <= 0) return -1;
-    return std::clamp<std::int64_t>((progress.step + 1) * 100 / progress.total, 0, 100);
+    return std::clamp<std::int64_t>(
+        capped_product(capped_sum(progress.step, 1), 100) / progress.total, 0, 100);
 }
 
 std::string bar(std::int64_t percent) {
@@ -36,9 +37,10 @@ void add_progress(std::vector<std::string>& parts, const Progress& progress, boo
     if (percent >= 0) {
         if (with_bar) parts.push_back(bar(percent));
         parts.push_back(fmt::format("{} %", percent));
-        parts.push_back(say("step {}/{}", grouped(progress.step + 1), grouped(progress.total)));
+        parts.push_back(
+            say("step {}/{}", grouped(capped_sum(progress.step, 1)), grouped(progress.total)));
     } else if (progress.step >= 0) {
-        parts.push_back(say("step {}", grouped(progress.step + 1)));
+        parts.push_back(say("step {}", grouped(capped_sum(progress.step, 1))));
     }
     if (progress.has_loss) parts.push_back(say("loss {}", loss_text(progress.loss)));
     if (progress.samples_per_second > 0)
@@ -104,7 +106,7 @@ std::string progress_cell(const WorkloadView& job, Instant now) {
     if (!job.progress.reported) return is_silent(job, now) ? say("not reported") : "";
     if (const auto percent = percent_of(job.progress); percent >= 0)
         return fmt::format("{} %", percent);
-    return job.progress.step < 0 ? "" : say("step {}", grouped(job.progress.step + 1));
+    return job.progress.step < 0 ? "" : say("step {}", grouped(capped_sum(job.progress.step, 1)));
 }
 
 std::string loss_text(double loss) {

@@ -81,9 +81,9 @@ goodput::JobTimes times_of(const CoreState& state, const WorkloadRecord& workloa
 
 void add_steps(ReportView& report, const GenerationSummary& generation) {
     if (generation.last_step >= 0) report.progress_reported = true;
-    report.steps = std::max(report.steps, generation.last_step + 1);
+    report.steps = std::max(report.steps, capped_sum(generation.last_step, 1));
     report.total_steps = std::max(report.total_steps, generation.total_steps);
-    report.samples += generation.samples;
+    report.samples = capped_sum(report.samples, generation.samples);
     if (!generation.has_loss) return;
     if (!report.first_loss) report.first_loss = generation.first_loss;
     report.last_loss = generation.last_loss;

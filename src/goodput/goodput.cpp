@@ -59,7 +59,7 @@ void cut_generation(Cutter& cutter, const GenerationSummary& generation, bool fi
         const Duration productive = cutter.cut(generation.last_step_at, "productive");
         Duration left = productive;
         for (const auto& [phase, time] : generation.phases) {
-            const Duration moved = std::min(left, time);
+            const Duration moved = std::clamp(time, Duration{}, left);
             cutter.move("productive", phase, moved);
             left = left - moved;
         }
@@ -171,7 +171,7 @@ std::vector<RestartView> restarts(const JobTimes& job) {
         view.to_step = between(next.started_at, next.first_step_at);
         view.redo = between(next.first_step_at, next.caught_up_at);
         if (next.first_step >= 0)
-            view.lost_steps = std::max<std::int64_t>(0, highest + 1 - next.first_step);
+            view.lost_steps = std::max<std::int64_t>(0, capped_sum(highest, 1) - next.first_step);
         views.push_back(std::move(view));
     }
     return views;

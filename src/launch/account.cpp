@@ -50,7 +50,7 @@ void GenerationAccount::observe(Instant now, const std::vector<RankedProgress>& 
     for (const auto& [rank, p] : ranks) {
         if (!has_said_anything(p)) continue;
         progress_.reported = true;
-        summary_.samples += p.samples;
+        summary_.samples = capped_sum(summary_.samples, p.samples);
         summary_.total_steps = std::max(summary_.total_steps, p.total);
         if (rank == 0) {
             progress_.phase = p.phase;
@@ -117,7 +117,8 @@ void GenerationAccount::measure(Instant now) {
     const Duration time = now - from.at;
     if (time.ns <= 0) return;
     progress_.samples_per_second =
-        std::max(0.0, static_cast<double>(summary_.samples - from.samples) / time.as_seconds());
+        std::max(0.0, static_cast<double>(capped_difference(summary_.samples, from.samples)) /
+                          time.as_seconds());
     const std::int64_t steps = summary_.last_step - from.step;
     const std::int64_t left = summary_.total_steps - 1 - summary_.last_step;
     progress_.eta = Duration{-1};

@@ -60,7 +60,7 @@ void Lead::take_beat(Instant now, LauncherView& view, const MemberBeat& beat) {
     // The member's clock may differ from ours by any amount: only ages count.
     const auto on_our_clock = [&](Instant at) {
         if (at == Instant{}) return at;
-        return Instant{std::min(now.ns, now.ns - (beat.sent_at.ns - at.ns))};
+        return now - std::max(Duration{}, beat.sent_at - at);
     };
     for (const auto& exit : beat.exits) {
         const bool known =

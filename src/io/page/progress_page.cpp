@@ -23,7 +23,14 @@ std::string name_of(const char (&name)[size]) {
     return to_valid_utf8(std::string_view(name, ::strnlen(name, size)));
 }
 
+/// Of a time on the writer's clock, which is ours; whatever it says, it is past.
+Duration age_of(std::int64_t at_ns, std::int64_t now_ns) {
+    return std::max(Duration{}, Duration{now_ns} - Duration{std::max<std::int64_t>(at_ns, 0)});
+}
+
 RankProgress to_progress(const muster_slot& slot, const SystemClock& clock) {
+    const std::int64_t now_ns = SystemClock::boottime_ns();
+    const Instant now = clock.from_boottime(now_ns);
     RankProgress progress;
     progress.step = std::max<std::int64_t>(slot.step, -1);
     progress.total = std::max<std::int64_t>(slot.total, 0);
@@ -31,8 +38,8 @@ RankProgress to_progress(const muster_slot& slot, const SystemClock& clock) {
     progress.has_loss = slot.has_loss != 0;
     progress.samples = std::max<std::int64_t>(slot.samples, 0);
     if (slot.first_step_at_ns > 0)
-        progress.first_step_at = clock.from_boottime(slot.first_step_at_ns);
-    if (slot.step_at_ns > 0) progress.step_at = clock.from_boottime(slot.step_at_ns);
+        progress.first_step_at = now - age_of(slot.first_step_at_ns, now_ns);
+    if (slot.step_at_ns > 0) progress.step_at = now - age_of(slot.step_at_ns, now_ns);
     // The page is outside input: counts are bounded before they index.
     const auto phases = std::clamp<std::int32_t>(slot.phase_count, 0, MUSTER_PHASES_MAX);
     for (std::int32_t i = 0; i < phases; ++i) {
@@ -40,8 +47,7 @@ RankProgress to_progress(const muster_slot& slot, const SystemClock& clock) {
         Duration total{std::max<std::int64_t>(phase.total_ns, 0)};
         if (i == slot.phase) {
             progress.phase = name_of(phase.name);
-            total += Duration{
-                std::max<std::int64_t>(SystemClock::boottime_ns() - slot.phase_began_ns, 0)};
+            total += age_of(slot.phase_began_ns, now_ns);
         }
         progress.phases[name_of(phase.name)] += total;
     }

@@ -22,7 +22,7 @@ std::int64_t meminfo_bytes(const std::string& meminfo, const std::string& key) {
         if (line.rfind(key + ":", 0) != 0) continue;
         std::istringstream words(line.substr(key.size() + 1));
         std::int64_t kib = 0;
-        return words >> kib ? kib * 1024 : 0;
+        return words >> kib ? capped_product(std::max<std::int64_t>(kib, 0), 1024) : 0;
     }
     return 0;
 }
@@ -41,8 +41,9 @@ CpuTicks cpu_ticks(const std::string& stat) {
     std::int64_t value = 0;
     for (int field = 0; field < 8 && words >> value; ++field) {
         const bool idle = field == 3 || field == 4;
-        ticks.all += value;
-        if (!idle) ticks.busy += value;
+        value = std::max<std::int64_t>(value, 0);
+        ticks.all = capped_sum(ticks.all, value);
+        if (!idle) ticks.busy = capped_sum(ticks.busy, value);
     }
     return ticks;
 }
@@ -59,8 +60,9 @@ void add_network(const std::string& net_dev, NodeSample& sample) {
         std::istringstream words(line.substr(colon + 1));
         std::int64_t value = 0;
         for (int field = 0; field < 9 && words >> value; ++field) {
-            if (field == 0) sample.network_received_bytes += value;
-            if (field == 8) sample.network_sent_bytes += value;
+            value = std::max<std::int64_t>(value, 0);
+            auto& bytes = field == 0 ? sample.network_received_bytes : sample.network_sent_bytes;
+            if (field == 0 || field == 8) bytes = capped_sum(bytes, value);
         }
     }
 }
@@ -80,13 +82,13 @@ NodeSample Sampler::take(Instant now) {
     const std::int64_t busy = ticks.busy - busy_ticks_;
     // Counters may step back when a CPU goes away: then there is no share to tell.
     if (all_ticks_ > 0 && all > 0 && busy >= 0 && busy <= all)
-        sample.cpu_per_mille = busy * 1000 / all;
+        sample.cpu_per_mille = capped_product(busy, 1000) / all;
     all_ticks_ = ticks.all;
     busy_ticks_ = ticks.busy;
 
     const std::string meminfo = read_or_empty(options_.proc + "/meminfo");
-    sample.memory_used_bytes =
-        meminfo_bytes(meminfo, "MemTotal") - meminfo_bytes(meminfo, "MemAvailable");
+    sample.memory_used_bytes = std::max<std::int64_t>(
+        meminfo_bytes(meminfo, "MemTotal") - meminfo_bytes(meminfo, "MemAvailable"), 0);
     struct statvfs disk{};
     if (::statvfs(options_.disk.c_str(), &disk) == 0 && disk.f_blocks > 0) {
         const auto used = static_cast<std::int64_t>(disk.f_blocks - disk.f_bfree);
