@@ -40,7 +40,8 @@ void Member::obey(Instant now, const MemberOrder& order) {
     switch (order.action) {
     case MemberAction::wait: break;
     case MemberAction::run:
-        if (!order.table || order.generation <= local.generation() || leaving_) break;
+        if (!order.table || order.table->generation != order.generation) break; // no lead's word
+        if (order.generation <= local.generation() || leaving_) break;
         pending_ = order.table;
         if (!local.empty()) local.clear(now, context_.short_grace(), context_.out);
         break;

@@ -1,5 +1,6 @@
 // Cancel, fences, signals, lost launchers, cut networks.
 
+#include "alone.hpp"
 #include "plans.hpp"
 
 #include <algorithm>
@@ -207,36 +208,6 @@ TEST(Ending, success_stands_where_a_member_falls_silent_at_the_end) {
 }
 
 // ---- fences, at the events themselves
-
-struct Alone {
-    LaunchCore core;
-    Instant now = Instant{} + Duration::hours(1);
-
-    explicit Alone(int64_t launchers = 1, int64_t index = 0) : core(config(launchers, index)) {
-        say(Begin{});
-    }
-    static LaunchConfig config(int64_t launchers, int64_t index) {
-        LaunchConfig config;
-        config.order.attempt = 3;
-        config.order.launcher_index = index;
-        config.order.spec.roles.resize(1);
-        for (int64_t i = 0; i < launchers; ++i)
-            config.order.placement.nodes.push_back(
-                {NodeName{"n" + std::to_string(i)}, 1, {Seat{RoleName{"worker"}, {}}}});
-        config.address = "127.0.0.1";
-        config.endpoint = "127.0.0.1:1";
-        return config;
-    }
-    std::vector<LaunchCommand> say(const LaunchEvent& event) {
-        now = now + Duration::millis(1);
-        return core.step(now, event).commands;
-    }
-    template <class Command>
-    static int64_t count(const std::vector<LaunchCommand>& commands) {
-        return std::count_if(commands.begin(), commands.end(),
-                             [](const auto& c) { return std::holds_alternative<Command>(c); });
-    }
-};
 
 LauncherOrder stop_order(AttemptNumber attempt, int64_t asked) {
     LauncherOrder order;
