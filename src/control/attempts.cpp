@@ -263,7 +263,8 @@ void enforce_cancels(CoreState& state) {
 
     std::vector<std::pair<AttemptKey, std::int64_t>> silent;
     for (const auto& [member, since] : state.live.members_gone)
-        if (since + member_gone_limit <= state.now) silent.push_back(member);
+        if (std::max(since, state.live.listens_since) + member_gone_limit <= state.now)
+            silent.push_back(member);
     for (const auto& member : silent) {
         state.live.members_gone.erase(member);
         const auto& [key, index] = member;
@@ -273,9 +274,10 @@ void enforce_cancels(CoreState& state) {
         const auto& nodes = attempt->placement.nodes;
         const auto& member_node = nodes[static_cast<std::size_t>(index)].node;
         const auto& lead_node = nodes[static_cast<std::size_t>(attempt->lead)].node;
-        end_attempt(state, key.workload, AttemptOutcome::lost, std::nullopt,
-                    {ReasonCode::launcher_lost, lead_node.text, 0, 0,
-                     "it leads, is silent, and the one on " + member_node.text + " left it"});
+        end_attempt(
+            state, key.workload, AttemptOutcome::lost, std::nullopt,
+            {ReasonCode::launcher_lost, lead_node.text, 0, 0,
+             std::string(silent_lead) + ", and the one on " + member_node.text + " left it"});
     }
 }
 

@@ -26,6 +26,7 @@ struct CoreState {
 
 /// A member launcher left without a result: its lead must say why within this time.
 inline constexpr Duration member_gone_limit = Duration::seconds(30);
+inline constexpr const char* silent_lead = "it leads, is silent"; // begins the reason's detail then
 /// A launcher that gives no sign for so long, while its agent gives signs and says that it runs, is
 /// stopped or stuck: its attempt is lost. Longer than one exchange whose answer never comes: 5 s of
 /// hold, 10 s for the answer, 2 s of back-off.

@@ -194,7 +194,7 @@ Instant next_deadline(const CoreState& state) {
                 std::min(next, workload->stop_asked_at + workload->spec.stop_grace + cancel_extra);
     }
     for (const auto& [member, since] : live.members_gone)
-        next = std::min(next, since + member_gone_limit);
+        next = std::min(next, std::max(since, live.listens_since) + member_gone_limit);
     return next;
 }
 

@@ -1,6 +1,8 @@
 #include "harness.hpp"
 #include <limits>
 
+#include "control/core_state.hpp"
+
 namespace muster::control {
 namespace {
 
@@ -134,6 +136,26 @@ TEST(Control, ASilenceInWhichTheServerItselfStoodStillLosesNobody) {
     EXPECT_EQ(h.count<NodeLost>(), 0U);
     h.pass(Duration::seconds(2));
     EXPECT_EQ(h.count<NodeLost>(), 1U);
+}
+
+TEST(Control, AStopOfTheServerIsNoSilenceOfALead) {
+    Harness h;
+    (void)h.beat("n1", 1);
+    (void)h.beat("n2", 1);
+    const auto job = h.submit(job_spec(2));
+    for (const char* node : {"n1", "n2"}) h.obey(node, *h.beat(node));
+    ASSERT_EQ(h.get("train").workload.phase, WorkloadPhase::admitted);
+    // The member has left as its lead told it to; the lead's own word is on its way.
+    h.agents.at("n2").held[0].state = HoldState::released;
+    h.agents.at("n2").held[0].result = LauncherResult{};
+    (void)h.beat("n2");
+    h.now = h.now + member_gone_limit + Duration::seconds(10); // the server is stopped
+    h.step(Wake{});
+    EXPECT_EQ(h.count<AttemptEnded>(), 0u);
+    h.agents.at("n1").held[0].state = HoldState::released;
+    h.agents.at("n1").held[0].result = LauncherResult{.outcome = AttemptOutcome::succeeded};
+    (void)h.beat("n1");
+    EXPECT_EQ(h.get("train").workload.phase, WorkloadPhase::succeeded);
 }
 
 TEST(Control, LaunchersCountAsContactButWithoutItsAgentANodeGetsNoNewWork) {
