@@ -128,6 +128,11 @@ void AgentHost::carry_out(agent::SendBeat command) {
 }
 
 void AgentHost::obey(Lane lane, AgentOrder order, bool late) {
+    if (const Duration now = world_.queue.now(); now < paused_until_)
+        return later(paused_until_ - now, "agent_resumes",
+                     [lane, order = std::move(order), late](AgentHost& self) mutable {
+                         self.obey(lane, std::move(order), late);
+                     });
     const bool stale = order.session != config_.session || order.asked < newest_obeyed_;
     if (!stale) newest_obeyed_ = order.asked;
     const Sequence before = core_.ledger().last_sequence;

@@ -12,6 +12,7 @@ void Chaos::begin() {
     repeat(f.server_crash_every, "chaos_server", &Chaos::crash_server);
     repeat(f.stall_every, "chaos_stall", &Chaos::stall_disk);
     repeat(f.disk_full_every, "chaos_disk_full", &Chaos::fill_disk);
+    repeat(f.server_pause_every, "chaos_server_pause", &Chaos::pause_server);
     repeat(f.power_loss_every, "chaos_power", &Chaos::lose_power);
     repeat(f.agent_crash_every, "chaos_agent", &Chaos::crash_agent);
     repeat(f.launcher_crash_every, "chaos_launcher", &Chaos::crash_launcher);
@@ -64,6 +65,12 @@ void Chaos::stall_disk() {
 }
 void Chaos::fill_disk() {
     world_.server.fill_disk(world_.queue.now() + up_to(world_.faults.disk_full_max));
+}
+
+void Chaos::pause_server() {
+    const auto clock =
+        world_.prng.chance(300) ? ServerHost::Clock::stands : ServerHost::Clock::goes;
+    world_.server.pause(world_.queue.now() + up_to(world_.faults.server_pause_max), clock);
 }
 
 void Chaos::lose_power() {
@@ -146,6 +153,7 @@ void Chaos::heal() {
     world_.faults.offset_max = offset;
     world_.network.mend();
     if (!world_.server.up()) world_.server.start();
+    world_.server.resume();
     for (const auto& machine : world_.machines) {
         if (!machine->on())
             machine->power_on();

@@ -25,6 +25,7 @@ class Chaos {
     void crash_server();
     void stall_disk();
     void fill_disk();
+    void pause_server();
     void lose_power();
     void crash_agent();
     void crash_launcher();

@@ -1,5 +1,6 @@
 #include "sim/checks.hpp"
 
+#include "control/core_state.hpp"
 #include "goodput/goodput.hpp"
 #include "sim/describe.hpp"
 
@@ -58,6 +59,12 @@ void Checks::check_fact(const FactRecord& record, const control::Ledger& ledger)
                 check_steps(fact.id, fact.so_far, ledger);
             if constexpr (std::is_same_v<T, GenerationClosed>)
                 check_steps(fact.id, fact.summary, ledger);
+            if constexpr (std::is_same_v<T, NodeLost>)
+                check_patience("node " + fact.node.text, control::ControlConfig{}.lost_after);
+            if constexpr (std::is_same_v<T, AttemptEnded>)
+                if (fact.reason.detail.starts_with(control::silent_lead))
+                    check_patience("the lead of " + text({fact.id, fact.attempt}),
+                                   control::member_gone_limit);
         },
         record.fact);
 }
@@ -132,6 +139,18 @@ void Checks::check_release(const DevicesReleased& fact) {
                 group != nullptr && (group->launcher || group->alive() != 0))
                 world_.violate("release", text({fact.id, fact.attempt}) + " is released on " +
                                               fact.node.text + " and has processes there");
+}
+
+/// Silence is evidence only while somebody listens: since the server's start, and since it went on
+/// after a stop.
+void Checks::check_patience(std::string_view what, Duration patience) {
+    constexpr Duration clocks_differ = Duration::millis(100); // by their drift, within `patience`
+    const Duration listened = world_.queue.now() - world_.server.listens_since();
+    if (listened + clocks_differ < patience)
+        world_.violate(
+            "patience",
+            fmt::format("{} is called silent, and the server has listened for {} ms only", what,
+                        listened.whole_millis()));
 }
 
 void Checks::check_ledger(const control::Ledger& ledger) {
@@ -261,7 +280,21 @@ void Checks::told(const control::Response& response) {
 
 // ---- machines
 
-void Checks::launcher_starts(const Machine& machine, const AttemptKey& key, const Group& group) {
+void Checks::launcher_starts(const Machine& machine, const AttemptOrder& order,
+                             Incarnation incarnation, const Group& group) {
+    const AttemptKey key{order.workload, order.attempt};
+    const auto* node = world_.server.durable().node(machine.name());
+    if (node == nullptr || node->boot_id != machine.boot_id() || node->incarnation != incarnation)
+        world_.violate("fence", text(key) + " starts on another boot of " + machine.name().text +
+                                    " than it was placed on");
+    for (const auto& elsewhere : world_.machines) {
+        const Group* other = elsewhere->group(key);
+        if (elsewhere.get() != &machine && other != nullptr && other->launcher &&
+            other->launcher->index() == order.launcher_index)
+            world_.violate("one launcher", text(key) + " has the same launcher on " +
+                                               machine.name().text + " and " +
+                                               elsewhere->name().text);
+    }
     if (!durable_admissions_.contains(key))
         world_.violate("durable orders", text(key) + " starts and its admission is not durable");
     if (group.launcher)
@@ -273,7 +306,20 @@ void Checks::launcher_starts(const Machine& machine, const AttemptKey& key, cons
                                       " after its devices were released");
 }
 
+void Checks::launcher_fenced(const AttemptKey& key, std::int64_t pid) {
+    fenced_.insert({key, pid});
+}
+
 void Checks::rank_spawns(Machine& machine, const RankProcess& process) {
+    if (fenced_.contains({process.key, process.launcher_pid}))
+        world_.violate("fence", text(process.key) + " starts a rank on " + machine.name().text +
+                                    " and knows that it is over");
+    auto& newest = newest_generation_[process.key];
+    if (process.generation < newest)
+        world_.violate("fence", fmt::format("{} starts generation {} on {} after generation {}",
+                                            text(process.key), process.generation,
+                                            machine.name().text, newest));
+    newest = std::max(newest, process.generation);
     for (const auto& [key, group] : machine.groups())
         for (const auto& other : group.processes)
             if (other.alive() && (key != process.key || other.generation != process.generation) &&

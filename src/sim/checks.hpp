@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace muster::sim {
 
@@ -28,7 +29,10 @@ class Checks {
     void server_started(const control::Ledger& ledger);
 
     // ---- machines
-    void launcher_starts(const Machine& machine, const AttemptKey& key, const Group& group);
+    void launcher_starts(const Machine& machine, const AttemptOrder& order, Incarnation incarnation,
+                         const Group& group);
+    /// A launcher has taken in that its attempt is over.
+    void launcher_fenced(const AttemptKey& key, std::int64_t pid);
     void rank_spawns(Machine& machine, const RankProcess& process);
     void reported_empty(Machine& machine, const AttemptKey& key);
     void acknowledged(const std::string& what, const control::Request& request,
@@ -46,6 +50,7 @@ class Checks {
     void check_release(const DevicesReleased& fact);
     void check_steps(const WorkloadId& id, const GenerationSummary& summary,
                      const control::Ledger& ledger);
+    void check_patience(std::string_view what, Duration patience);
     void check_ledger(const control::Ledger& ledger);
     void check_workload(const control::WorkloadRecord& workload, const control::Ledger& ledger);
     void check_goodput();
@@ -53,8 +58,10 @@ class Checks {
     World& world_;
     std::set<AttemptKey> durable_admissions_;
     std::set<std::pair<AttemptKey, NodeName>> durable_releases_;
-    std::map<WorkloadId, WorkloadPhase> terminal_; // as made, also if not durable yet
-    std::map<std::string, WorkloadId> tokens_;     // as acknowledged
+    std::set<std::pair<AttemptKey, std::int64_t>> fenced_; // launchers, by pid
+    std::map<AttemptKey, Generation> newest_generation_;   // that any rank was started for
+    std::map<WorkloadId, WorkloadPhase> terminal_;         // as made, also if not durable yet
+    std::map<std::string, WorkloadId> tokens_;             // as acknowledged
 };
 
 } // namespace muster::sim

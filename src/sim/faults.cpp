@@ -75,6 +75,12 @@ Faults draw_faults(Prng& prng) {
     return f;
 }
 
+void draw_server_pauses(Prng& prng, Faults& faults) {
+    Draw draw(prng);
+    faults.server_pause_every = draw.every(s(8), s(60));
+    faults.server_pause_max = draw.within(s(1), s(40));
+}
+
 std::string to_text(const Faults& f) {
     std::string out;
     const auto number = [&](const char* name, std::int64_t value) {
@@ -101,6 +107,7 @@ std::string to_text(const Faults& f) {
     time("fsync", f.fsync_max);
     kind("stall", f.stall_every, f.stall_max);
     kind("disk_full", f.disk_full_every, f.disk_full_max);
+    kind("server_pause", f.server_pause_every, f.server_pause_max);
     kind("power_loss", f.power_loss_every, f.power_down_max);
     kind("agent_crash", f.agent_crash_every, f.agent_down_max);
     time("launcher_crash", f.launcher_crash_every);

@@ -30,6 +30,8 @@ struct Faults {
     Duration stall_max = Duration::seconds(4);
     Duration disk_full_every;
     Duration disk_full_max = Duration::seconds(10);
+    Duration server_pause_every; // its process is stopped, or its whole virtual machine
+    Duration server_pause_max = Duration::seconds(20);
     // machines and the processes on them
     Duration power_loss_every;
     Duration power_down_max = Duration::seconds(40);
@@ -58,6 +60,8 @@ struct Faults {
 };
 
 Faults draw_faults(Prng& prng);
+/// Drawn after all else of a world, so that the worlds of older seeds stay what they were.
+void draw_server_pauses(Prng& prng, Faults& faults);
 /// One line, only what is not at rest.
 std::string to_text(const Faults& faults);
 

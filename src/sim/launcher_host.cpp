@@ -52,6 +52,7 @@ void LauncherHost::deliver(const launch::LaunchEvent& event) {
         backlog_.push_back(event);
         return;
     }
+    if (world_.options.heard) world_.options.heard(event);
     loop_.step(machine_.now(), event);
     if (!left_) arm();
 }
@@ -105,6 +106,7 @@ void LauncherHost::closing() {
 
 void LauncherHost::carry_out(launch::SendServerBeat command) {
     const Lane lane = command.lane;
+    asked_server_ = std::max(asked_server_, command.beat.asked);
     const Duration hold = lane == Lane::poll ? poll_hold : Duration{};
     auto& call = server_calls_[index(lane)];
     if (call) call->done = true;
@@ -117,10 +119,19 @@ void LauncherHost::carry_out(launch::SendServerBeat command) {
             LauncherHost* self = machine->launcher(pid);
             if (self == nullptr) return;
             if (result)
-                self->deliver(launch::ServerSaid{lane, *result});
+                self->server_said(lane, *result);
             else
                 self->deliver(launch::ServerSilent{lane, result.error()});
         });
+}
+
+void LauncherHost::server_said(Lane lane, const LauncherOrder& order) {
+    // An answer to a beat that was sent after another answer is newer for certain.
+    const bool over = order.fenced && order.attempt == key_.attempt &&
+                      order.asked > asked_when_said_ && ready_ && !left_;
+    asked_when_said_ = asked_server_;
+    deliver(launch::ServerSaid{lane, order});
+    if (over) world_.checks.launcher_fenced(key_, pid_);
 }
 
 // ---- members and the lead

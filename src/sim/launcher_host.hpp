@@ -24,6 +24,7 @@ class LauncherHost final : public runtime::Journal<NoRecord>,
     std::int64_t pid() const { return pid_; }
     const AttemptKey& key() const { return key_; }
     Machine& machine() const { return machine_; }
+    std::int64_t index() const { return config_.order.launcher_index; }
     const std::string& endpoint() const { return config_.endpoint; }
     bool ready() const { return ready_; } // has written its pid file
     void begin();
@@ -44,6 +45,7 @@ class LauncherHost final : public runtime::Journal<NoRecord>,
     void arm();
     void wake();
     void read_progress();
+    void server_said(Lane lane, const LauncherOrder& order);
 
     void carry_out(launch::SendServerBeat command);
     void carry_out(launch::SendMemberBeat command);
@@ -74,8 +76,10 @@ class LauncherHost final : public runtime::Journal<NoRecord>,
     CallPtr<MemberOrder> member_calls_[2];
     std::map<std::int64_t, CallPtr<MemberOrder>> asked_;
     std::int64_t next_reply_ = 1;
-    Generation killing_ = 0; // newest generation that we began to end
-    Term term_ = 0;          // of the newest table that was started
+    std::int64_t asked_server_ = 0;    // newest beat sent
+    std::int64_t asked_when_said_ = 0; // the same when the server was last heard
+    Generation killing_ = 0;           // newest generation that we began to end
+    Term term_ = 0;                    // of the newest table that was started
     Generation generation_ = 0;
     std::int64_t progress_told_ = -1;
     Duration armed_at_ = Duration::max();

@@ -102,7 +102,7 @@ RankProcess* Machine::process(std::int64_t pid) {
 std::int64_t Machine::start_launcher(const AttemptOrder& order, Incarnation incarnation) {
     const AttemptKey key{order.workload, order.attempt};
     Group& group = groups_[key];
-    world_.checks.launcher_starts(*this, key, group);
+    world_.checks.launcher_starts(*this, order, incarnation, group);
     const std::int64_t pid = world_.next_pid();
     launch::LaunchConfig config;
     config.installation = world_.installation;

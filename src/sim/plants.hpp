@@ -18,6 +18,7 @@ enum class Plant {
     token_dropped,            // the server does not see client tokens
     agent_forgets,            // a restarted agent does not read its journal
     order_without_journal,    // the agent's loop does not wait for its journal
+    hasty_loss,               // a server that slept takes the silence meanwhile for its nodes'
     success_always,           // a launcher reports success whatever happened
 };
 

@@ -41,6 +41,8 @@ enum class Verb {
     kill_rank,
     exit_rank,
     crash_server,
+    stop_server,
+    suspend_server,
     crash_agent,
     crash_launcher,
     power_off,

@@ -31,6 +31,8 @@ constexpr std::array forms{
     Form{Section::when, "kill rank # of % signal #", Verb::kill_rank},
     Form{Section::when, "exit rank # of % code #", Verb::exit_rank},
     Form{Section::when, "crash server for @", Verb::crash_server},
+    Form{Section::when, "stop server for @", Verb::stop_server},
+    Form{Section::when, "suspend server for @", Verb::suspend_server},
     Form{Section::when, "crash agent % for @", Verb::crash_agent},
     Form{Section::when, "crash launcher % on %", Verb::crash_launcher},
     Form{Section::when, "power off % for @", Verb::power_off},

@@ -155,6 +155,12 @@ class Run {
             world_.server.crash();
             later(v[0].duration, "server_start", [this] { world_.server.start(); });
             break;
+        case Verb::stop_server:
+            world_.server.pause(now + v[0].duration, ServerHost::Clock::goes);
+            break;
+        case Verb::suspend_server:
+            world_.server.pause(now + v[0].duration, ServerHost::Clock::stands);
+            break;
         case Verb::crash_agent:
             node(v[0].text).crash_agent();
             later(v[1].duration, "agent_start", [&m = node(v[0].text)] { m.start_agent(); });

@@ -8,6 +8,10 @@ namespace muster::sim {
 namespace {
 
 constexpr Duration sync_min = Duration::micros(200);
+// A core cannot tell a shorter stop from a busy machine (control/core.cpp: stopped_limit past a
+// wake-up at most listen_tick away).
+constexpr Duration noticed_stop = Duration::seconds(3) + Duration::millis(100);
+constexpr int missed_wakes_max = 100'000;
 
 template <class... F>
 struct Overloaded : F... {
@@ -45,6 +49,8 @@ void ServerHost::start() {
     if (core_) return;
     ++process_;
     armed_at_ = Duration::max();
+    paused_ = false;
+    listens_since_ = world_.queue.now();
     control::ControlConfig config;
     config.installation = world_.installation;
     config.version = "sim";
@@ -85,10 +91,61 @@ void ServerHost::crash() {
     reset_all(agents_);
     reset_all(launchers_);
     reset_all(requests_);
+    paused_ = false;
+    for (const auto& refused : std::exchange(waiting_, {})) refused();
+}
+
+void ServerHost::pause(Duration until, Clock clock_meanwhile) {
+    if (!core_ || paused_ || until <= world_.queue.now()) return;
+    paused_ = true;
+    paused_at_ = world_.queue.now();
+    paused_until_ = until;
+    clock_meanwhile_ = clock_meanwhile;
+    if (world_.tracing())
+        world_.trace("server",
+                     fmt::format("stopped until {} ms, its clock {}", until.whole_millis(),
+                                 clock_meanwhile == Clock::goes ? "goes on" : "stands"));
+    world_.queue.at(until, {"server_resumes", 0}, [this, until, process = process_] {
+        if (process == process_ && paused_ && paused_until_ == until) resume();
+    });
+}
+
+void ServerHost::resume() {
+    if (!paused_) return;
+    paused_ = false;
+    const Duration now = world_.queue.now();
+    if (clock_meanwhile_ == Clock::stands)
+        clock.offset = clock.offset - (clock.at(now) - clock.at(paused_at_));
+    else if (now - paused_at_ > noticed_stop)
+        listens_since_ = now;
+    if (world_.tracing())
+        world_.trace("server", fmt::format("goes on, {} things wait", waiting_.size()));
+    if (world_.planted(Plant::hasty_loss)) make_up_for_wakes();
+    // Which of its threads runs first is open: the one that wakes the core, or the listener's.
+    const bool wakes_first = world_.prng.chance(500);
+    if (wakes_first) wake();
+    for (const auto& thing : std::exchange(waiting_, {})) thing();
+    if (!wakes_first) wake();
+}
+
+void ServerHost::make_up_for_wakes() {
+    const Instant now = clock.at(world_.queue.now());
+    for (int i = 0; i < missed_wakes_max && wake_at() < now; ++i)
+        step_at(wake_at(), control::Wake{});
+}
+
+template <class F>
+bool ServerHost::waits(F what) {
+    if (!paused_) return false;
+    waiting_.push_back(std::move(what));
+    return true;
 }
 
 void ServerHost::step(const control::ControlEvent& event) {
-    const Instant now = std::max(clock.read(world_.queue.now()), core_->ledger().last_at);
+    step_at(std::max(clock.read(world_.queue.now()), core_->ledger().last_at), event);
+}
+
+void ServerHost::step_at(Instant now, const control::ControlEvent& event) {
     if (stalled_)
         if (auto answer = stalled_->answer(core_->core(), now, event))
             return send(std::move(*answer));
@@ -108,10 +165,14 @@ void ServerHost::answer_held() {
     });
 }
 
+Instant ServerHost::wake_at() const {
+    return std::visit(Overloaded{[](std::monostate) { return Instant::never(); },
+                                 [](const auto& loop) { return loop.wake_at(); }},
+                      loop_);
+}
+
 void ServerHost::arm() {
-    const Instant wake_at = std::visit(Overloaded{[](std::monostate) { return Instant::never(); },
-                                                  [](auto& loop) { return loop.wake_at(); }},
-                                       loop_);
+    const Instant wake_at = this->wake_at();
     if (wake_at.is_never()) return;
     const Duration truth = clock.truth_of(wake_at);
     if (truth >= armed_at_) return;
@@ -119,7 +180,7 @@ void ServerHost::arm() {
     world_.queue.at(truth, {"server_wake", 0}, [this, truth, process = process_] {
         if (process != process_ || !core_ || armed_at_ != truth) return;
         armed_at_ = Duration::max();
-        wake();
+        if (!paused_) wake(); // else with the rest, once it goes on
     });
 }
 
@@ -144,7 +205,11 @@ void ServerHost::sync() {
         {world_.queue.now(), world_.healing ? Duration{} : std::max(stalled_until_, full_until_)});
     world_.queue.at(from + world_.draw(sync_min, world_.faults.fsync_max), {"synced", 0},
                     [this, process = process_, count = syncing_] {
-                        if (process == process_ && core_) synced(count);
+                        if (process != process_ || !core_) return;
+                        const auto told = [this, count] {
+                            if (core_) synced(count); // else it was killed meanwhile
+                        };
+                        if (!waits(told)) told();
                     });
 }
 
@@ -193,13 +258,17 @@ std::int64_t ServerHost::hold_reply(std::map<std::int64_t, CallPtr<Answer>>& hel
     held.emplace(reply, call);
     call->abandoned = [this, &held, reply, process = process_] {
         if (process != process_ || !core_ || held.erase(reply) == 0) return;
-        step(control::ReplyCancelled{reply});
+        const auto cancel = [this, reply] {
+            if (core_) step(control::ReplyCancelled{reply});
+        };
+        if (!waits(cancel)) cancel();
     };
     return reply;
 }
 
 void ServerHost::agent_asked(const CallPtr<AgentOrder>& call, const AgentBeat& beat,
                              Duration hold) {
+    if (waits([this, call, beat, hold] { agent_asked(call, beat, hold); })) return;
     if (!core_) return refuse(call);
     AgentBeat seen = beat;
     if (world_.planted(Plant::early_release))
@@ -210,12 +279,14 @@ void ServerHost::agent_asked(const CallPtr<AgentOrder>& call, const AgentBeat& b
 
 void ServerHost::launcher_asked(const CallPtr<LauncherOrder>& call, const LauncherBeat& beat,
                                 Duration hold) {
+    if (waits([this, call, beat, hold] { launcher_asked(call, beat, hold); })) return;
     if (!core_) return refuse(call);
     step(control::LauncherAsked{hold_reply(launchers_, call), beat, hold});
 }
 
 void ServerHost::request_asked(const CallPtr<control::Response>& call,
                                const control::Request& request, const std::string& actor) {
+    if (waits([this, call, request, actor] { request_asked(call, request, actor); })) return;
     if (!core_) return refuse(call);
     control::RequestAsked asked{hold_reply(requests_, call), actor, world_.prng.next(),
                                 world_.prng.next(), request};

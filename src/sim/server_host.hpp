@@ -11,6 +11,7 @@
 #include "sim/unsafe_loop.hpp"
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,6 +55,13 @@ class ServerHost final : public runtime::Journal<FactRecord>,
     void crash();
     void stall(Duration until) { stalled_until_ = until; }
     void fill_disk(Duration until) { full_until_ = until; }
+    /// Stopped: nothing is handled until then, what arrives waits. Its clock goes on (SIGSTOP) or
+    /// stands (a virtual machine that is set aside).
+    enum class Clock { goes, stands };
+    void pause(Duration until, Clock clock_meanwhile);
+    void resume();
+    /// True time from which on this process has listened without a stop that it can notice.
+    Duration listens_since() const { return listens_since_; }
 
     // ---- what arrives at the listener
     void agent_asked(const CallPtr<AgentOrder>& call, const AgentBeat& beat, Duration hold);
@@ -78,6 +86,12 @@ class ServerHost final : public runtime::Journal<FactRecord>,
     using UnsafeLoop = UnsafeLoopOf<WatchedControl>;
 
     void step(const control::ControlEvent& event);
+    void step_at(Instant now, const control::ControlEvent& event);
+    Instant wake_at() const;
+    void make_up_for_wakes();
+    /// True while stopped: then `what` is done once it goes on.
+    template <class F>
+    bool waits(F what);
     void arm();
     void wake();
     void sync();
@@ -105,6 +119,13 @@ class ServerHost final : public runtime::Journal<FactRecord>,
     std::map<std::int64_t, CallPtr<LauncherOrder>> launchers_;
     std::map<std::int64_t, CallPtr<control::Response>> requests_;
     Duration armed_at_ = Duration::max();
+    Duration listens_since_;
+
+    bool paused_ = false;
+    Duration paused_at_;
+    Duration paused_until_;
+    Clock clock_meanwhile_ = Clock::goes;
+    std::vector<std::function<void()>> waiting_; // what arrived meanwhile, in order
 
     std::vector<FactRecord> disk_;
     control::Ledger durable_; // apply() over disk_

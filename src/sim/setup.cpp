@@ -83,6 +83,7 @@ WorldSetup draw_setup(std::uint64_t seed) {
     for (std::int64_t i = 0; i < nodes; ++i) setup.devices.push_back(prng.between(1, 4));
     const auto jobs = static_cast<std::size_t>(prng.between(1, 6));
     for (std::size_t i = 0; i < jobs; ++i) setup.jobs.push_back(draw_job(prng, setup, i + 1));
+    draw_server_pauses(prng, setup.faults);
     return setup;
 }
 

@@ -28,6 +28,8 @@ constexpr std::array plants{
     PlantName{Plant::agent_forgets, "agent_forgets", "a restarted agent does not read its journal"},
     PlantName{Plant::order_without_journal, "order_without_journal",
               "an agent starts launchers before its journal knows"},
+    PlantName{Plant::hasty_loss, "hasty_loss",
+              "a server that slept makes up for each wake-up it missed, as if it had listened"},
     PlantName{Plant::success_always, "success_always",
               "a launcher reports success whatever happened"},
 };

@@ -25,8 +25,9 @@ namespace muster::sim {
 struct Options {
     std::uint64_t seed = 1;
     Plant plant = Plant::none;
-    Duration until = Duration::max();              // stop here, for a look at a trace
-    std::function<void(const std::string&)> trace; // a line for each event; empty: none
+    Duration until = Duration::max();                      // stop here, for a look at a trace
+    std::function<void(const std::string&)> trace;         // a line for each event; empty: none
+    std::function<void(const launch::LaunchEvent&)> heard; // by a launcher's core; empty: none
 };
 
 /// What a world consists of; drawn from the seed, or written in a scenario.

@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Budget{Plant::cleared_without_killing, 100}, Budget{Plant::early_release, 100},
                     Budget{Plant::lost_tail, 40}, Budget{Plant::token_dropped, 100},
                     Budget{Plant::agent_forgets, 100}, Budget{Plant::order_without_journal, 40},
-                    Budget{Plant::success_always, 100}),
+                    Budget{Plant::success_always, 100}, Budget{Plant::hasty_loss, 100}),
     [](const testing::TestParamInfo<Budget>& info) {
         return std::string(to_text(info.param.plant));
     });
