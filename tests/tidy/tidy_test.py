@@ -80,8 +80,8 @@ class Bites(unittest.TestCase):
         self.bites(rules.layers, "src/control/a.cpp", '#include "codec/json.hpp"\n', '#include "model/ids.hpp"\n')
         self.bites(rules.layers, "src/scheduler/a.hpp", '#include "recovery/recovery.hpp"\n')
         self.bites(rules.layers, "src/base/a.hpp", '#include "model/ids.hpp"\n', '#include "base/id.hpp"\n')
-        self.bites(rules.layers, "src/io/journal/a.cpp", '#include "control/core.hpp"\n',
-                   '#include "control/ledger.hpp"\n')
+        self.bites(rules.layers, "src/cli/a.cpp", '#include "control/core.hpp"\n',
+                   '#include "control/requests.hpp"\n')
         self.bites(rules.layers, "src/base/a.hpp", '#include "id.hpp"\n')
         self.bites(rules.layers, "src/attic/a.hpp", "")
 
