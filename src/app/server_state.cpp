@@ -39,6 +39,12 @@ Result<std::string> open_token(const std::string& path) {
             return fail(written.error());
         return token;
     }
+    // Whoever owns the file can put a token of their choice there.
+    if (found.st_uid != ::geteuid() && found.st_uid != 0)
+        return fail(Code::permission_denied,
+                    path + " belongs to user " + std::to_string(found.st_uid) +
+                        ", who could change the token",
+                    "chown it to the server's user, or remove it: the next start makes a new one");
     auto text = io::read_file(path, token_file_max);
     if (!text) return text;
     while (!text->empty() && (text->back() == '\n' || text->back() == ' ')) text->pop_back();
@@ -73,7 +79,7 @@ Status write_client_file(const std::string& state, const std::string& url,
 Result<ListenAddress> parse_listen(const std::string& text) {
     const auto wrong = [&] {
         return fail(Code::invalid_argument, "\"" + text + "\" is not an address to listen on",
-                    "write it as 127.0.0.1:7070", "listen");
+                    "write it as 127.0.0.1:7070 or [::1]:7070", "listen");
     };
     ListenAddress parsed;
     const std::size_t colon = text.rfind(':');
@@ -81,6 +87,8 @@ Result<ListenAddress> parse_listen(const std::string& text) {
     parsed.address = port_alone ? "127.0.0.1" : text.substr(0, colon);
     if (parsed.address.size() > 2 && parsed.address.front() == '[' && parsed.address.back() == ']')
         parsed.address = parsed.address.substr(1, parsed.address.size() - 2);
+    else if (parsed.address.find(':') != std::string::npos)
+        return wrong(); // "::1": which colon is the port's?
     if (parsed.address.empty() || parsed.address == "localhost") parsed.address = "127.0.0.1";
     const std::string port = port_alone ? text : text.substr(colon + 1);
     const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), parsed.port);
