@@ -19,7 +19,7 @@ constexpr Duration clear_max = Duration::millis(100);
 constexpr Duration progress_every = Duration::millis(500);
 constexpr std::int64_t first_port = 20'000;
 
-std::size_t index(Lane lane) { return lane == Lane::poll ? 0 : 1; }
+std::size_t slot_of(Lane lane) { return lane == Lane::poll ? 0 : 1; }
 
 } // namespace
 
@@ -108,7 +108,7 @@ void LauncherHost::carry_out(launch::SendServerBeat command) {
     const Lane lane = command.lane;
     asked_server_ = std::max(asked_server_, command.beat.asked);
     const Duration hold = lane == Lane::poll ? poll_hold : Duration{};
-    auto& call = server_calls_[index(lane)];
+    auto& call = server_calls_[slot_of(lane)];
     if (call) call->done = true;
     call = world_.network.ask<LauncherOrder>(
         {machine_.id(), World::server_id}, {"launcher_beat", machine_.id()}, hold + request_limit,
@@ -139,7 +139,7 @@ void LauncherHost::server_said(Lane lane, const LauncherOrder& order) {
 void LauncherHost::carry_out(launch::SendMemberBeat command) {
     const Lane lane = command.lane;
     const Duration hold = lane == Lane::poll ? launch::member_beat_interval : Duration{};
-    auto& call = member_calls_[index(lane)];
+    auto& call = member_calls_[slot_of(lane)];
     if (call) call->done = true;
     Machine* lead = world_.machine_at(command.endpoint);
     const MachineId to = lead == nullptr ? World::server_id : lead->id();
