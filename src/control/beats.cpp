@@ -16,8 +16,27 @@ tl::unexpected<Error> foreign(const CoreState& state) {
                 "point the agent at its own server, or remove its node directory to join this one");
 }
 
+/// What a beat claims can be true: facts made of it are kept for ever.
+Status check_claims(const AgentBeat& beat) {
+    const auto wrong = [](const std::string& what, const char* field) {
+        return fail(Code::invalid_argument, "this agent's beat is none: " + what,
+                    "run an agent of the server's version", field);
+    };
+    if (beat.node.empty()) return wrong("the node has no name", "node");
+    if (beat.boot_id.empty()) return wrong("the machine's boot has no id", "boot_id");
+    if (beat.session.empty()) return wrong("the agent's start has no id", "session");
+    if (!beat.inventory) return ok();
+    std::set<std::int64_t> indices;
+    for (const auto& device : beat.inventory->devices)
+        if (device.index < 0 || !indices.insert(device.index).second)
+            return wrong("device " + std::to_string(device.index) + " is negative or there twice",
+                         "inventory.devices");
+    return ok();
+}
+
 /// The agent's place in the cluster: a new node, a new boot, a lost one that is back.
 Status admit_agent(CoreState& state, const AgentBeat& beat) {
+    if (auto fine = check_claims(beat); !fine) return fine;
     if (!beat.installation.empty() && beat.installation != state.ledger.installation)
         return foreign(state);
     const auto* node = state.ledger.node(beat.node);

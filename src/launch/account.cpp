@@ -119,7 +119,7 @@ void GenerationAccount::measure(Instant now) {
     progress_.samples_per_second =
         std::max(0.0, static_cast<double>(capped_difference(summary_.samples, from.samples)) /
                           time.as_seconds());
-    const std::int64_t steps = summary_.last_step - from.step;
+    const std::int64_t steps = capped_difference(summary_.last_step, from.step);
     const std::int64_t left = summary_.total_steps - 1 - summary_.last_step;
     progress_.eta = Duration{-1};
     if (summary_.total_steps <= 0 || steps <= 0) return;

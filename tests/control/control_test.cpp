@@ -387,6 +387,48 @@ TEST(Control, ForeignAgentsAndTakenNamesAreRefused) {
     EXPECT_TRUE(h.beat("n1"));
 }
 
+TEST(Control, BeatsThatCannotBeTrueAreRefused) {
+    Harness h;
+    const AgentBeat fine = h.agent("n1");
+    const auto refused = [&](const std::function<void(AgentBeat&)>& spoil) {
+        h.agents.at("n1") = fine;
+        spoil(h.agents.at("n1"));
+        const auto order = h.beat("n1");
+        return !order && order.error().code == Code::invalid_argument;
+    };
+    EXPECT_TRUE(refused([](AgentBeat& beat) { beat.node = NodeName{}; }));
+    EXPECT_TRUE(refused([](AgentBeat& beat) { beat.boot_id.clear(); }));
+    EXPECT_TRUE(refused([](AgentBeat& beat) { beat.session = AgentSessionId{}; }));
+    EXPECT_TRUE(refused([](AgentBeat& beat) { beat.inventory->devices[1].index = -1; }));
+    // Placing a rank on each of two devices that are one would end the server, and each next one.
+    EXPECT_TRUE(refused([](AgentBeat& beat) { beat.inventory->devices[1].index = 0; }));
+    EXPECT_TRUE(h.core.ledger().nodes.empty());
+    h.agents.at("n1") = fine;
+    EXPECT_TRUE(h.beat("n1"));
+}
+
+TEST(Control, TheLedgerSaysWhichLauncherWasOnANodeNotItsAgent) {
+    Harness h;
+    for (const char* node : {"n1", "n2"}) (void)h.beat(node, 1);
+    (void)h.submit(job_spec(2));
+    for (const char* node : {"n1", "n2"}) h.obey(node, *h.beat(node, 1));
+    for (const char* node : {"n1", "n2"}) (void)h.beat(node, 1); // tells what it holds
+    auto& held = h.agents.at("n2").held.at(0);
+    held.launcher_index = 1'000'000;
+    held.state = HoldState::released;
+    held.result = LauncherResult{};
+    (void)h.beat("n2", 1);
+    for (Duration passed; passed <= member_gone_limit; passed += Duration::seconds(5)) {
+        h.pass(Duration::seconds(5));
+        for (const char* node : {"n1", "n2"}) (void)h.beat(node, 1);
+    }
+    ASSERT_EQ(h.count<AttemptEnded>(), 1u);
+    for (const auto& record : h.facts)
+        if (const auto* ended = std::get_if<AttemptEnded>(&record.fact)) {
+            EXPECT_NE(ended->reason.detail.find("the one on n2"), std::string::npos);
+        }
+}
+
 TEST(Control, CordonedNodesTakeNoWorkAndKeepWhatRuns) {
     Harness h;
     h.beat("n1", 4);
