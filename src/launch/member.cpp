@@ -34,13 +34,14 @@ void Member::on_silent(Instant now, const LeadSilent& event) {
 }
 
 void Member::obey(Instant now, const MemberOrder& order) {
+    const bool fits = order.table && order.table->generation == order.generation;
+    if (order.action == MemberAction::run && !fits) return; // no lead says so
     order_ = order;
     context_.term = std::max(context_.term, order.term);
     LocalRanks& local = context_.local;
     switch (order.action) {
     case MemberAction::wait: break;
     case MemberAction::run:
-        if (!order.table || order.table->generation != order.generation) break; // no lead's word
         if (order.generation <= local.generation() || leaving_) break;
         pending_ = order.table;
         if (!local.empty()) local.clear(now, context_.short_grace(), context_.out);

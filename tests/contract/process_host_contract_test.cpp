@@ -4,6 +4,8 @@
 
 #include "app/mailbox.hpp"
 #include "app/rank_set.hpp"
+#include "io/posix/files.hpp"
+#include "io/process/proc.hpp"
 #include "sim/world.hpp"
 
 #include <algorithm>
@@ -11,6 +13,8 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace muster {
 namespace {

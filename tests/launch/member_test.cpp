@@ -40,6 +40,9 @@ Alone running_member() {
                   member.say(LeadSaid{Lane::push, lead_order(1, 1, MemberAction::run)})),
               1);
     member.say(RanksStarted{1});
+    // Both lanes are answered until it has nothing more to tell.
+    for (const Lane lane : {Lane::push, Lane::poll, Lane::push})
+        member.say(LeadSaid{lane, lead_order(1, 1, MemberAction::run)});
     return member;
 }
 
@@ -76,7 +79,7 @@ TEST(Member, ThatHearsACancelTellsTheLeadAtOnce) {
     const auto commands = member.say(ServerSaid{Lane::poll, cancel});
     EXPECT_EQ(Alone::count<TerminateRanks>(commands), 1);
     const auto beat = Alone::one<SendMemberBeat>(commands);
-    ASSERT_TRUE(beat);
+    ASSERT_TRUE(beat) << "its push lane is free";
     EXPECT_EQ(beat->beat.stop, StopKind::cancel);
     EXPECT_EQ(last_word(member).exit_code, exit_lost);
 }
