@@ -2,6 +2,7 @@
 
 #include <boost/describe/enum_to_string.hpp>
 #include <boost/mp11/algorithm.hpp>
+#include <optional>
 
 namespace muster::api {
 namespace {
@@ -9,6 +10,30 @@ namespace {
 const char* state_of(const control::NodeRecord& node) {
     if (node.lost) return "lost";
     return node.cordons.empty() ? "in_service" : "cordoned";
+}
+
+const control::AttemptRecord* find_attempt(const control::Ledger& ledger, const WorkloadId& id,
+                                           AttemptNumber number) {
+    const auto* workload = ledger.workload(id);
+    return workload == nullptr ? nullptr : workload->attempt(number);
+}
+
+/// Why the newest generation before this one ended; none where that is not known any more.
+ReasonCode failure_before(const control::Ledger& ledger, const GenerationStarted& started) {
+    const auto* attempt = find_attempt(ledger, started.id, started.attempt);
+    if (attempt == nullptr) return ReasonCode::none;
+    ReasonCode code = ReasonCode::none;
+    for (const auto& closed : attempt->generations)
+        if (closed.generation < started.generation && closed.cause)
+            code = closed.cause->reason.code;
+    return code;
+}
+
+/// Why the attempt before this one ended.
+ReasonCode failure_before(const control::Ledger& ledger, const WorkloadAdmitted& admitted) {
+    const auto* attempt = find_attempt(ledger, admitted.id, admitted.attempt - 1);
+    if (attempt == nullptr) return ReasonCode::none;
+    return attempt->cause ? attempt->cause->reason.code : attempt->reason.code;
 }
 
 } // namespace
@@ -28,12 +53,17 @@ void count_ledger(const control::Ledger& ledger, ClusterCounts& counts) {
     counts.facts = ledger.last_sequence;
 }
 
-void count_restarts(const std::vector<FactRecord>& records, ClusterCounts& counts) {
+void count_restarts(const std::vector<FactRecord>& records, const control::Ledger& ledger,
+                    ClusterCounts& counts) {
     for (const auto& record : records) {
-        const auto* closed = std::get_if<GenerationClosed>(&record.fact);
-        if (closed == nullptr || !closed->summary.cause) continue;
-        ++counts.restarts_by_reason[boost::describe::enum_to_string(
-            closed->summary.cause->reason.code, "none")];
+        std::optional<ReasonCode> after;
+        if (const auto* started = std::get_if<GenerationStarted>(&record.fact);
+            started != nullptr && started->generation > 1)
+            after = failure_before(ledger, *started);
+        if (const auto* admitted = std::get_if<WorkloadAdmitted>(&record.fact);
+            admitted != nullptr && admitted->attempt > 1)
+            after = failure_before(ledger, *admitted);
+        if (after) ++counts.restarts_by_reason[boost::describe::enum_to_string(*after, "none")];
     }
 }
 

@@ -52,15 +52,15 @@ void EventFeed::watch(http::HttpStream stream, Sequence after) {
     wake_.notify_all();
 }
 
-void EventFeed::page(http::Responder responder, Sequence after, std::size_t limit, bool facts) {
-    auto shared = std::make_shared<http::Responder>(std::move(responder)); // std::function copies
+void EventFeed::page(Answer answer, Sequence after, std::size_t limit, bool facts) {
+    auto shared = std::make_shared<Answer>(std::move(answer)); // std::function copies
     {
         const std::lock_guard lock(mutex_);
         if (stopping_ || tasks_.size() >= feed_tasks_max)
-            return shared->answer(Error{Code::unavailable,
-                                        "too many pages are asked for at once",
-                                        "try again in a moment",
-                                        {}});
+            return shared->give(Error{Code::unavailable,
+                                      "too many pages are asked for at once",
+                                      "try again in a moment",
+                                      {}});
         tasks_.push_back([this, shared, after, limit, facts] {
             serve_page(std::move(*shared), after, limit, facts);
         });
@@ -158,10 +158,9 @@ void EventFeed::pump_history(Watcher& watcher) {
     }
 }
 
-void EventFeed::serve_page(http::Responder responder, Sequence after, std::size_t limit,
-                           bool facts) {
+void EventFeed::serve_page(Answer answer, Sequence after, std::size_t limit, bool facts) {
     auto records = read_(after, limit);
-    if (!records) return responder.answer(records.error());
+    if (!records) return answer.give(records.error());
     for (const auto& record : *records) names_.learn(record);
     http::HttpResponse response;
     const Sequence next = records->empty() ? after : records->back().sequence;
@@ -174,7 +173,7 @@ void EventFeed::serve_page(http::Responder responder, Sequence after, std::size_
         page.next = next;
         response.body = codec::to_json(page);
     }
-    responder.answer(std::move(response));
+    answer.give(std::move(response));
 }
 
 } // namespace muster::api

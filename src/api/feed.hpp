@@ -5,8 +5,8 @@
 // the transport and resumes with the id it saw last.
 // Life: longer than the HTTP server; start() to stop(). Thread-safe.
 
+#include "api/answer.hpp"
 #include "api/events.hpp"
-#include "io/http/server.hpp"
 
 #include <condition_variable>
 #include <deque>
@@ -51,7 +51,7 @@ class EventFeed {
     void publish(std::vector<FactRecord> records);
     /// Sends the events after `after`, then new ones until the stream ends.
     void watch(http::HttpStream stream, Sequence after);
-    void page(http::Responder responder, Sequence after, std::size_t limit, bool facts);
+    void page(Answer answer, Sequence after, std::size_t limit, bool facts);
     std::size_t watchers() const;
 
   private:
@@ -69,7 +69,7 @@ class EventFeed {
     enum class Pace { idle, slow, busy }; // waits for facts, for its client, for its next turn
     Pace pump(Watcher& watcher);
     void pump_history(Watcher& watcher);
-    void serve_page(http::Responder responder, Sequence after, std::size_t limit, bool facts);
+    void serve_page(Answer answer, Sequence after, std::size_t limit, bool facts);
     std::string event_text(const FactRecord& record) const;
 
     ReadFacts read_;

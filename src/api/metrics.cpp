@@ -19,7 +19,7 @@ constexpr auto table = std::to_array<Metric>({
     {"muster_facts_total", MetricKind::counter, "",
      "Facts of this installation, from its creation."},
     {"muster_restarts_total", MetricKind::counter, "reason",
-     "Generations that ended by a failure, since the server started."},
+     "Restarts since the server started, by the reason of the failure before."},
     {"muster_core_steps_total", MetricKind::counter, "", "Steps of the control plane's core."},
     {"muster_core_step_seconds_total", MetricKind::counter, "", "Time spent in those steps."},
     {"muster_core_events_waiting", MetricKind::gauge, "", "Events in the core's mailbox."},
@@ -126,6 +126,12 @@ void HttpMeter::count(std::string_view operation, int status, std::chrono::nanos
         if (value <= bounds[i]) ++buckets_[i];
     ++count_;
     seconds_ += value;
+}
+
+std::int64_t HttpMeter::counted(std::string_view operation) const {
+    const std::lock_guard lock(mutex_);
+    const auto place = by_operation_.find(operation);
+    return place == by_operation_.end() ? 0 : place->second;
 }
 
 void HttpMeter::write(std::string& out) const {

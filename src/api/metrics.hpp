@@ -38,8 +38,10 @@ struct ClusterCounts {
 
 /// Nodes, devices, workloads and facts of a ledger.
 void count_ledger(const control::Ledger& ledger, ClusterCounts& counts);
-/// Failures among new facts.
-void count_restarts(const std::vector<FactRecord>& records, ClusterCounts& counts);
+/// Restarts among new facts: generations after an attempt's first, attempts after a job's first.
+/// The ledger, to which the facts were applied, tells the failure before each.
+void count_restarts(const std::vector<FactRecord>& records, const control::Ledger& ledger,
+                    ClusterCounts& counts);
 
 enum class MetricKind { counter, gauge, histogram };
 struct Metric {
@@ -58,6 +60,7 @@ class HttpMeter {
 
     /// `operation`: an operationId of the table, or "none".
     void count(std::string_view operation, int status, std::chrono::nanoseconds took);
+    std::int64_t counted(std::string_view operation) const;
     void write(std::string& out) const;
 
   private:

@@ -88,10 +88,10 @@ void Rest::handle(http::HttpRequest request, http::Responder responder) {
                                   {}});
         response.status = 405;
         response.headers["Allow"] = methods;
-        meter_.count("none", 405, {});
-        return responder.answer(std::move(response));
+        return Answer(std::move(responder), meter_, "none").give(std::move(response));
     }
-    Call call{*found, std::move(request), std::move(responder), Principal::anyone, std::move(path)};
+    Call call{*found, std::move(request), Answer(std::move(responder), meter_, found->id),
+              Principal::anyone, std::move(path)};
     const auto refuse = [&](const Error& error) { respond(call, http::error_response(error)); };
     if (!allowed(*found, Principal::anyone)) {
         const auto principal = principal_of(call.request);
@@ -109,27 +109,26 @@ void Rest::handle(http::HttpRequest request, http::Responder responder) {
 }
 
 void Rest::respond(Call& call, http::HttpResponse response) {
-    meter_.count(call.route.id, response.status, {});
-    call.responder.answer(std::move(response));
+    call.answer.give(std::move(response));
 }
 
 void Rest::unknown_path(const http::HttpRequest& request, http::Responder responder) {
-    meter_.count("none", 404, {});
     std::vector<std::string> patterns;
     for (const auto& route : routes()) patterns.emplace_back(route.pattern);
     const std::string close = nearest(request.path, patterns);
-    responder.answer(
-        Error{Code::not_found,
-              "there is no " + to_valid_utf8(request.path) + " in this interface",
-              close.empty() ? "see /openapi.json for what there is" : "did you mean " + close + "?",
-              {}});
+    Answer(std::move(responder), meter_, "none")
+        .give(Error{Code::not_found,
+                    "there is no " + to_valid_utf8(request.path) + " in this interface",
+                    close.empty() ? "see /openapi.json for what there is"
+                                  : "did you mean " + close + "?",
+                    {}});
 }
 
 std::int64_t Rest::keep(Call& call, bool droppable) {
     const std::int64_t number = next_reply_.fetch_add(1);
-    if (droppable) call.responder.droppable();
-    call.responder.on_gone([this, number] {
-        Waiting gone;
+    if (droppable) call.answer.droppable();
+    call.answer.on_gone([this, number] {
+        Answer gone;
         {
             const std::lock_guard lock(mutex_);
             const auto found = waiting_.find(number);
@@ -140,8 +139,7 @@ std::int64_t Rest::keep(Call& call, bool droppable) {
         backend_.cancel(number);
     });
     const std::lock_guard lock(mutex_);
-    waiting_.emplace(number, Waiting{std::move(call.responder), call.route.id,
-                                     std::chrono::steady_clock::now()});
+    waiting_.emplace(number, std::move(call.answer));
     return number;
 }
 
@@ -174,7 +172,7 @@ void Rest::ask_launcher(Call& call, LauncherBeat beat) {
 }
 
 void Rest::reply(std::int64_t number, http::HttpResponse response) {
-    Waiting waiting;
+    Answer waiting;
     {
         const std::lock_guard lock(mutex_);
         const auto found = waiting_.find(number);
@@ -182,8 +180,7 @@ void Rest::reply(std::int64_t number, http::HttpResponse response) {
         waiting = std::move(found->second);
         waiting_.erase(found);
     }
-    meter_.count(waiting.route, response.status, std::chrono::steady_clock::now() - waiting.since);
-    waiting.responder.answer(std::move(response));
+    waiting.give(std::move(response));
 }
 
 void Rest::answer(control::ControlCommand command) {

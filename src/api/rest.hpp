@@ -9,7 +9,6 @@
 #include "control/core.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -84,12 +83,7 @@ class Rest {
     std::function<http::HttpCounters()> transport_;
     std::atomic<std::int64_t> next_reply_{1};
     std::mutex mutex_;
-    struct Waiting {
-        http::Responder responder;
-        std::string_view route;
-        std::chrono::steady_clock::time_point since;
-    };
-    std::map<std::int64_t, Waiting> waiting_;
+    std::map<std::int64_t, Answer> waiting_; // by reply number
 };
 
 /// Compares in a time that does not tell where the texts differ.

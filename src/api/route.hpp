@@ -2,8 +2,8 @@
 // Route: one operation of the REST interface. The table of all of them (routes.cpp) is the one
 // source of dispatch and of OpenAPI; docs/api.md is checked against it.
 
+#include "api/answer.hpp"
 #include "codec/shape.hpp"
-#include "io/http/server.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -34,7 +34,7 @@ struct Parameter {
 struct Call {
     const struct Route& route;
     http::HttpRequest request;
-    http::Responder responder;
+    Answer answer;
     Principal principal = Principal::anyone;
     std::map<std::string, std::string> path; // by name: {"job", "charlm"}
 

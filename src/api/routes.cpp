@@ -184,7 +184,7 @@ void launcher_beat(Rest& rest, Call& call) {
 void page(Rest& rest, Call& call, bool facts) {
     const std::int64_t after = call.integer("after", 0);
     const auto limit = static_cast<std::size_t>(call.integer("limit", 100));
-    rest.feed().page(std::move(call.responder), after, limit, facts);
+    rest.feed().page(std::move(call.answer), after, limit, facts);
 }
 void list_events(Rest& rest, Call& call) { page(rest, call, false); }
 void read_journal(Rest& rest, Call& call) { page(rest, call, true); }
@@ -196,7 +196,7 @@ void stream_events(Rest& rest, Call& call) {
         return refuse(rest, call,
                       {Code::invalid_argument, "Last-Event-ID is not an event's number",
                        "send the id of the last event seen", "last-event-id"});
-    auto stream = call.responder.stream();
+    auto stream = call.answer.stream();
     if (!stream) return refuse(rest, call, stream.error());
     stream->write(std::string("retry: 1000\n\n"));
     rest.feed().watch(std::move(*stream), after);
@@ -212,13 +212,13 @@ void readyz(Rest& rest, Call& call) {
 }
 
 void metrics_page(Rest& rest, Call& call) {
-    auto responder = std::make_shared<http::Responder>(std::move(call.responder));
-    const auto asked = rest.backend().count([&rest, responder](const ClusterCounts& counts) {
-        responder->answer(text_response(
+    auto answer = std::make_shared<Answer>(std::move(call.answer));
+    const auto asked = rest.backend().count([&rest, answer](const ClusterCounts& counts) {
+        answer->give(text_response(
             metrics_text(counts, rest.transport(), rest.meter(), rest.feed().watchers()),
             "text/plain; version=0.0.4; charset=utf-8"));
     });
-    if (!asked) responder->answer(asked.error());
+    if (!asked) answer->give(asked.error());
 }
 
 template <class T>

@@ -117,7 +117,7 @@ void ControlShell::take_durable(Sequence sequence) {
 void ControlShell::send(control::ControlCommand command) { rest_->answer(std::move(command)); }
 
 void ControlShell::append(std::vector<FactRecord> records) {
-    api::count_restarts(records, totals_);
+    api::count_restarts(records, core_.ledger(), totals_);
     not_durable_.push_back({records, std::chrono::steady_clock::now()});
     journal_.append(std::move(records));
 }

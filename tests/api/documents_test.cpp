@@ -112,5 +112,46 @@ TEST(Metrics, AreDocumentedBoundedAndClean) {
     EXPECT_EQ(pipe_to("promtool check metrics", text), 0);
 }
 
+FactRecord fact(control::Ledger& ledger, Fact made) {
+    FactRecord record{ledger.last_sequence + 1, Instant{1}, "controller", std::move(made)};
+    ledger.apply(record);
+    return record;
+}
+
+GenerationClosed closed(const WorkloadId& id, Generation generation, ReasonCode code) {
+    GenerationClosed closed;
+    closed.id = id;
+    closed.attempt = 1;
+    closed.summary.generation = generation;
+    closed.summary.cause = ExitCause{};
+    closed.summary.cause->reason.code = code;
+    return closed;
+}
+
+TEST(Metrics, CountRestartsThatHappenedAndNoLastFailures) {
+    control::Ledger ledger;
+    std::vector<FactRecord> facts;
+    WorkloadSubmitted submitted;
+    submitted.id = WorkloadId::make(Instant{1'000'000}, 1, 2);
+    submitted.name = WorkloadName{"a"};
+    const WorkloadId id = submitted.id;
+    AttemptEnded lost{id, 1, AttemptOutcome::lost, {}, {ReasonCode::node_lost, "", 0, 0, ""}};
+    GenerationClosed stopped = closed(id, 1, ReasonCode::cancelled_by_user);
+    stopped.attempt = 2;
+    for (const Fact& made : std::vector<Fact>{
+             submitted, WorkloadAdmitted{id, 1, {}, {}}, GenerationStarted{id, 1, 1, 1, 1},
+             closed(id, 1, ReasonCode::rank_failed), GenerationStarted{id, 1, 1, 2, 1},
+             closed(id, 2, ReasonCode::early_exit), GenerationStarted{id, 1, 1, 3, 1}, lost,
+             WorkloadRequeued{id, {}, {}}, WorkloadAdmitted{id, 2, {}, {}},
+             GenerationStarted{id, 2, 1, 1, 1}, WorkloadStopAsked{id, {}}, stopped})
+        facts.push_back(fact(ledger, made));
+    ClusterCounts counts;
+    count_restarts(facts, ledger, counts);
+    const std::map<std::string, std::int64_t> expected{
+        {"rank_failed", 1}, {"early_exit", 1}, {"node_lost", 1}};
+    EXPECT_EQ(counts.restarts_by_reason, expected);
+    EXPECT_EQ(ledger.workload(id)->restarts, 3);
+}
+
 } // namespace
 } // namespace muster::api

@@ -64,7 +64,8 @@ class Feed : public ::testing::Test {
             options, [this](http::HttpRequest request, http::Responder responder) {
                 const Sequence after = std::stoll(request.query.at("after"));
                 if (request.query.contains("page"))
-                    return feed_.page(std::move(responder), after, 100, false);
+                    return feed_.page(Answer(std::move(responder), meter_, "listEvents"), after,
+                                      100, false);
                 auto stream = responder.stream();
                 feed_.watch(std::move(*stream), after);
             }));
@@ -107,6 +108,7 @@ class Feed : public ::testing::Test {
 
     std::mutex mutex_;
     std::vector<FactRecord> facts_;
+    HttpMeter meter_; // longer than the feed
     EventFeed feed_{[this](Sequence after, std::size_t limit) -> Result<std::vector<FactRecord>> {
         const std::lock_guard lock(mutex_);
         std::vector<FactRecord> page;

@@ -240,6 +240,28 @@ TEST_F(RestTest, StreamsRefuseBadPlaces) {
     EXPECT_EQ(call("GET", "/v1/events?after=5").body, "{\"items\":[],\"next\":5}");
 }
 
+TEST_F(RestTest, EveryOperationIsCounted) {
+    for (const auto& route : routes()) {
+        std::string target(route.pattern);
+        for (const std::string name : {"{job}", "{node}"})
+            if (const auto at = target.find(name); at != std::string::npos)
+                target.replace(at, name.size(), "x");
+        const std::string& token =
+            route.allowed.front() == Principal::node ? node_token : user_token;
+        const auto before = rest_.meter().counted(route.id);
+        if (route.content_type == "text/event-stream") {
+            auto client = http::HttpClient::make(server_->url(), token);
+            http::HttpCall call;
+            call.target = target;
+            feed_.publish({{1, Instant{1}, "user:x", WorkloadForgotten{}}});
+            (void)client->stream(call, [](const auto&) { return false; });
+        } else {
+            call(std::string(route.method), target, route.method == "POST" ? "{}" : "", {}, token);
+        }
+        EXPECT_EQ(rest_.meter().counted(route.id), before + 1) << route.id << " " << target;
+    }
+}
+
 TEST(EqualSecrets, ComparesWhole) {
     EXPECT_TRUE(equal_secrets("abc", "abc"));
     EXPECT_FALSE(equal_secrets("abc", "abd"));
