@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,6 +16,9 @@ namespace muster::io {
 namespace {
 
 constexpr std::size_t offset_digits = 20;
+constexpr const char* earliest_errors = "error.log";
+constexpr const char* older_errors = "error.old.log";
+constexpr const char* newest_errors = "error.new.log";
 
 std::string segment_path(const std::string& folder, std::int64_t rank, std::int64_t from) {
     std::string digits = std::to_string(from);
@@ -73,9 +77,7 @@ LogFile::LogFile(std::string folder, std::int64_t rank) : folder_(std::move(fold
     if (const auto made = make_directories(folder_); !made) trouble_ = made.error().message;
     const auto segments = log_segments(folder_, rank_);
     open_segment(segments.empty() ? 0 : segments.back().from);
-    struct stat info{};
-    const std::string errors = folder_ + "/" + rank_prefix(rank_) + "error.log";
-    if (::stat(errors.c_str(), &info) == 0) error_bytes_ = info.st_size;
+    find_errors();
     if (const auto self = read_proc_stat(::getpid()))
         (void)write_file_atomically(folder_ + "/" + rank_prefix(rank_) + "open",
                                     std::to_string(self->pid) + " " +
@@ -122,12 +124,49 @@ bool LogFile::append(std::string_view lines) {
     return true;
 }
 
-void LogFile::append_error(std::string_view lines) {
-    if (error_bytes_ + static_cast<std::int64_t>(lines.size()) > error_file_bytes) return;
-    const std::string path = folder_ + "/" + rank_prefix(rank_) + "error.log";
+std::string LogFile::error_path(const char* which) const {
+    return folder_ + "/" + rank_prefix(rank_) + which;
+}
+
+/// An earlier attempt's files are continued.
+void LogFile::find_errors() {
+    struct stat info{};
+    if (::stat(error_path(earliest_errors).c_str(), &info) == 0) error_bytes_ = info.st_size;
+    past_head_ = ::stat(error_path(older_errors).c_str(), &info) == 0;
+    if (::stat(error_path(newest_errors).c_str(), &info) != 0) return;
+    past_head_ = true;
+    new_error_bytes_ = info.st_size;
+}
+
+bool LogFile::append_to(const std::string& path, std::string_view lines,
+                        std::int64_t& bytes) const {
     const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-    if (!fd || append_whole(fd.get(), lines, error_bytes_) != 0) return;
-    error_bytes_ += static_cast<std::int64_t>(lines.size());
+    if (!fd || append_whole(fd.get(), lines, bytes) != 0) return false;
+    bytes += static_cast<std::int64_t>(lines.size());
+    return true;
+}
+
+void LogFile::append_error(std::string_view lines) {
+    const auto size = static_cast<std::int64_t>(lines.size());
+    if (!past_head_ && error_bytes_ + size <= error_head_bytes) {
+        append_to(error_path(earliest_errors), lines, error_bytes_);
+        return;
+    }
+    past_head_ = true;
+    if (new_error_bytes_ + size > error_newest_bytes) {
+        if (::rename(error_path(newest_errors).c_str(), error_path(older_errors).c_str()) != 0 &&
+            errno != ENOENT)
+            return;
+        new_error_bytes_ = 0;
+    }
+    append_to(error_path(newest_errors), lines, new_error_bytes_);
+}
+
+std::string kept_errors(const std::string& folder, std::int64_t rank) {
+    std::string all;
+    for (const char* which : {earliest_errors, older_errors, newest_errors})
+        if (const auto text = read_file(folder + "/" + rank_prefix(rank) + which)) all += *text;
+    return all;
 }
 
 } // namespace muster::io

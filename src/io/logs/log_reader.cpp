@@ -100,8 +100,8 @@ std::int64_t last_stamp(std::string_view text) {
 void fill_gap(LogChunk& chunk, const std::string& folder, const LogPosition& position,
               const std::vector<LogSegment>& segments) {
     if (position.from < 0 || chunk.from <= position.from || chunk.text.empty()) return;
-    const auto errors = read_file(folder + "/" + rank_prefix(position.rank) + "error.log");
-    if (!errors) return;
+    const std::string errors = kept_errors(folder, position.rank);
+    if (errors.empty()) return;
     std::string served; // what came before the gap
     for (const auto& segment : segments)
         if (segment.from + segment.bytes <= position.from && segment.bytes > 0)
@@ -109,7 +109,7 @@ void fill_gap(LogChunk& chunk, const std::string& folder, const LogPosition& pos
     const std::int64_t after = last_stamp(served);
     const std::int64_t before = stamp_of(chunk.text);
     std::string kept;
-    std::istringstream lines(*errors);
+    std::istringstream lines(errors);
     for (std::string line; std::getline(lines, line);) {
         line += '\n';
         const std::int64_t stamp = stamp_of(line);

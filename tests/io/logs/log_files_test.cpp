@@ -164,6 +164,40 @@ TEST_F(LogFiles, TheFirstErrorOutlivesTheRotation) {
     EXPECT_LT(kept->size(), 300'000U);
 }
 
+TEST_F(LogFiles, TheEarliestAndTheNewestFirstErrorsAreKept) {
+    constexpr int generations = 60;
+    Instant now = start;
+    const auto fail = [&](RankLog& rank, const std::string& error) {
+        now = now + Duration::seconds(1);
+        const std::string line = std::string(600, 'x') + "\n";
+        for (int i = 0; i < 100; ++i) rank.feed(LogStream::out, line, now);
+        rank.feed(LogStream::err, "ValueError: " + error + "\n", now);
+        for (int i = 0; i < 100; ++i) rank.feed(LogStream::out, line, now);
+    };
+    {
+        auto rank = log(0);
+        for (int g = 1; g <= generations; ++g) {
+            rank->begin(g);
+            fail(*rank, "generation " + std::to_string(g) + " failed");
+        }
+    }
+    const auto has = [&](const std::string& text) {
+        return kept_errors(folder_, 0).find("ValueError: " + text) != std::string::npos;
+    };
+    EXPECT_TRUE(has("generation 1 failed"));
+    EXPECT_TRUE(has("generation 2 failed"));
+    EXPECT_FALSE(has("generation 30 failed"));
+    EXPECT_TRUE(has("generation 59 failed"));
+    EXPECT_TRUE(has("generation 60 failed"));
+    for (AttemptNumber attempt = 2; attempt < 12; ++attempt) // goes on where the last one ended
+        fail(*log(0, attempt), "attempt " + std::to_string(attempt) + " failed");
+    EXPECT_TRUE(has("generation 1 failed"));
+    EXPECT_TRUE(has("attempt 11 failed"));
+    EXPECT_FALSE(has("generation 60 failed"));
+    EXPECT_LE(kept_errors(folder_, 0).size(),
+              static_cast<std::size_t>(error_head_bytes + 2 * error_newest_bytes));
+}
+
 TEST_F(LogFiles, AFloodIsDroppedCountedAndItsEndIsKept) {
     auto rank = log(0);
     const std::string piece = [] {
