@@ -150,11 +150,30 @@ class Describe {
 void WorkloadNames::learn(const FactRecord& record) {
     if (const auto* submitted = std::get_if<WorkloadSubmitted>(&record.fact))
         learn(submitted->id, submitted->name);
+    const auto* forgotten = std::get_if<WorkloadForgotten>(&record.fact);
+    if (forgotten == nullptr) return;
+    if (auto known = names_.extract(forgotten->id)) // its last event still has its name
+        remember_past(forgotten->id, std::move(known.mapped()));
+}
+
+void WorkloadNames::recall(const FactRecord& record) {
+    const auto* submitted = std::get_if<WorkloadSubmitted>(&record.fact);
+    if (submitted != nullptr && !names_.contains(submitted->id))
+        remember_past(submitted->id, submitted->name);
+}
+
+void WorkloadNames::remember_past(const WorkloadId& id, WorkloadName name) {
+    if (!past_.emplace(id, std::move(name)).second) return;
+    past_order_.push_back(id);
+    if (past_order_.size() <= past_names_max) return;
+    past_.erase(past_order_.front());
+    past_order_.pop_front();
 }
 
 std::string WorkloadNames::name_of(const WorkloadId& id) const {
-    const auto found = names_.find(id);
-    return found == names_.end() ? to_short_text(id) : found->second.text;
+    if (const auto found = names_.find(id); found != names_.end()) return found->second.text;
+    const auto found = past_.find(id);
+    return found == past_.end() ? to_short_text(id) : found->second.text;
 }
 
 bool is_event(const Fact& fact) { return !std::holds_alternative<GenerationProgressed>(fact); }

@@ -152,7 +152,7 @@ void EventFeed::pump_history(Watcher& watcher) {
     }
     for (const auto& record : *records) {
         if (record.sequence > durable_) break;
-        names_.learn(record);
+        names_.recall(record);
         watcher.after = record.sequence;
         if (is_event(record.fact) && !watcher.stream.write(event_text(record))) break;
     }
@@ -161,7 +161,7 @@ void EventFeed::pump_history(Watcher& watcher) {
 void EventFeed::serve_page(Answer answer, Sequence after, std::size_t limit, bool facts) {
     auto records = read_(after, limit);
     if (!records) return answer.give(records.error());
-    for (const auto& record : *records) names_.learn(record);
+    for (const auto& record : *records) names_.recall(record);
     http::HttpResponse response;
     const Sequence next = records->empty() ? after : records->back().sequence;
     if (facts) {

@@ -52,6 +52,31 @@ TEST(EventView, SpeaksOfJobsByName) {
     EXPECT_NE(view.text.find("exit code 3"), std::string::npos);
 }
 
+TEST(WorkloadNames, ForgetsWithTheLedgerAndStaysBounded) {
+    WorkloadNames names;
+    const auto alive = submitted(1);
+    names.learn(alive);
+    const auto id_of = [](const FactRecord& record) {
+        return std::get<WorkloadSubmitted>(record.fact).id;
+    };
+    constexpr auto many = static_cast<Sequence>(3 * past_names_max);
+    for (Sequence i = 2; i <= many; ++i) {
+        names.learn(submitted(i));
+        const FactRecord gone{i, Instant{i}, "controller", WorkloadForgotten{id_of(submitted(i))}};
+        names.learn(gone);
+        // The last event of a job still has its name.
+        EXPECT_EQ(event_view(gone, names).subject, "job/job-" + std::to_string(i));
+    }
+    EXPECT_EQ(names.size(), past_names_max + 1);
+    // Readers of the whole history change nothing of that, and read names all the same.
+    for (Sequence i = 1; i <= many; ++i) {
+        names.recall(submitted(i));
+        EXPECT_EQ(names.name_of(id_of(submitted(i))), "job-" + std::to_string(i));
+    }
+    EXPECT_EQ(names.size(), past_names_max + 1);
+    EXPECT_EQ(names.name_of(id_of(alive)), "job-1");
+}
+
 /// A feed over facts in memory, behind a real server.
 class Feed : public ::testing::Test {
   protected:
