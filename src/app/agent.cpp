@@ -5,7 +5,6 @@
 #include "app/agent_launchers.hpp"
 #include "app/agent_node_dir.hpp"
 #include "app/local_address.hpp"
-#include "app/mailbox.hpp"
 #include "app/random.hpp"
 #include "app/signals.hpp"
 #include "io/device/nvml.hpp"
@@ -13,6 +12,7 @@
 #include "io/posix/clock.hpp"
 #include "io/posix/files.hpp"
 #include "io/posix/log.hpp"
+#include "io/posix/mailbox.hpp"
 #include "io/posix/sampler.hpp"
 #include "model/spec.hpp"
 #include "runtime/loop.hpp"
@@ -48,7 +48,7 @@ class AgentShell : runtime::Outbox<agent::AgentCommand> {
 
   private:
     LauncherContext with_post(LauncherContext context) {
-        context.post = [this](agent::AgentEvent event) { mailbox_.push(std::move(event)); };
+        context.post = [this](agent::AgentEvent event) { mailbox_.post(std::move(event)); };
         return context;
     }
 
@@ -78,7 +78,8 @@ class AgentShell : runtime::Outbox<agent::AgentCommand> {
 
     const NodeDir& dir_;
     mutable io::SystemClock clock_{{.not_before = {}, .read = {}, .tell = io::log_clock_news}};
-    Mailbox<agent::AgentEvent> mailbox_;
+    // Nothing comes from outside: each event answers a beat, a command or a task of a thread.
+    io::BoundedMailbox<agent::AgentEvent> mailbox_{0};
     AgentJournal journal_;
     agent::AgentCore core_;
     runtime::Loop<agent::AgentCore> loop_;
@@ -96,7 +97,7 @@ class AgentShell : runtime::Outbox<agent::AgentCommand> {
 };
 
 Status AgentShell::run(const std::string& server, const std::string& token_file) {
-    const auto post = [this](agent::AgentEvent event) { mailbox_.push(std::move(event)); };
+    const auto post = [this](agent::AgentEvent event) { mailbox_.post(std::move(event)); };
     for (auto [lane, slot] : {std::pair{Lane::poll, &poll_}, std::pair{Lane::push, &push_}}) {
         auto started = BeatLane::start(lane, server, token_file, post);
         if (!started) return fail(started.error());
@@ -140,15 +141,15 @@ void AgentShell::flush_journal() {
 }
 
 void AgentShell::take_events() {
-    mailbox_.clear();
-    while (!outcome_) {
-        const auto event = mailbox_.pop();
-        if (!event) return;
-        // A launcher that ClearGroup ended is told of before its group: it may have left a result.
-        if (const auto* cleared = std::get_if<agent::GroupCleared>(&*event))
-            if (const auto gone = launchers_.take_end(cleared->key)) step(*gone);
-        step(*event);
-    }
+    for (auto events = mailbox_.take({}); !events.empty(); events = mailbox_.take({}))
+        for (const auto& event : events) {
+            if (outcome_) return;
+            // A launcher that ClearGroup ended is told of before its group: it may have left a
+            // result.
+            if (const auto* cleared = std::get_if<agent::GroupCleared>(&event))
+                if (const auto gone = launchers_.take_end(cleared->key)) step(*gone);
+            step(event);
+        }
 }
 
 void AgentShell::wait_for_something() {
@@ -225,7 +226,7 @@ void AgentShell::carry_out(const agent::StartLauncher& command) {
                    {"attempt", std::to_string(started.key.attempt)},
                    {"pid", std::to_string(started.pid)},
                    {"error", started.error}});
-    mailbox_.push(started);
+    mailbox_.post(started);
 }
 
 void AgentShell::carry_out(const agent::AdoptLauncher& command) {
@@ -234,7 +235,7 @@ void AgentShell::carry_out(const agent::AdoptLauncher& command) {
                                                                         : "launcher_not_found",
                   {{"workload", to_text(command.key.workload)},
                    {"attempt", std::to_string(command.key.attempt)}});
-    mailbox_.push(event);
+    mailbox_.post(event);
 }
 
 void AgentShell::carry_out(const agent::AskLauncherToLeave& command) {
@@ -245,7 +246,7 @@ void AgentShell::carry_out(const agent::AskLauncherToLeave& command) {
 
 void AgentShell::carry_out(const agent::ReadLogs& command) {
     reader_.add([this, request = command.request] {
-        mailbox_.push(agent::LogsRead{io::read_logs(dir_.path(), request)});
+        mailbox_.post(agent::LogsRead{io::read_logs(dir_.path(), request)});
     });
 }
 

@@ -67,7 +67,7 @@ int Launcher::run() {
         };
     }
     ranks_.emplace(
-        setup_, clock_, [this](launch::LaunchEvent event) { mailbox_.push(std::move(event)); },
+        setup_, clock_, [this](launch::LaunchEvent event) { mailbox_.post(std::move(event)); },
         std::move(echo));
     if (const auto opened = open(); !opened) {
         tell_error(opened);
@@ -100,7 +100,7 @@ Status Launcher::open() {
     if (setup_.standalone() || setup_.config.order.placement.nodes.size() < 2) return ok();
     auto listener = MemberListener::start(
         {setup_.config.address, setup_.token,
-         [this](launch::LaunchEvent event) { mailbox_.push(std::move(event)); }});
+         [this](launch::MemberAsked asked) { return mailbox_.offer(std::move(asked)); }});
     if (!listener) return fail(listener.error());
     listener_ = std::move(*listener);
     setup_.config.endpoint = listener_->endpoint();
@@ -142,18 +142,18 @@ void Launcher::take_signals() {
 }
 
 void Launcher::take_mail() {
-    mailbox_.clear();
-    while (auto event = mailbox_.pop()) {
-        if (const auto* cleared = std::get_if<launch::RanksCleared>(&*event)) {
-            // Those that were killed are told of before it is told that nothing is left.
-            for (const auto& exit : ranks_->reap()) step(exit);
-            if (cleared->leftover == 0) {
-                ranks_->cleared(cleared->generation);
-                ports_.erase(cleared->generation);
+    for (auto events = mailbox_.take({}); !events.empty(); events = mailbox_.take({}))
+        for (const auto& event : events) {
+            if (const auto* cleared = std::get_if<launch::RanksCleared>(&event)) {
+                // Those that were killed are told of before it is told that nothing is left.
+                for (const auto& exit : ranks_->reap()) step(exit);
+                if (cleared->leftover == 0) {
+                    ranks_->cleared(cleared->generation);
+                    ports_.erase(cleared->generation);
+                }
             }
+            step(event);
         }
-        step(*event);
-    }
 }
 
 void Launcher::send(launch::LaunchCommand command) {
@@ -170,7 +170,7 @@ void Launcher::carry_out(launch::BindPort& command) {
     } else {
         bound.error = to_text(port.error());
     }
-    mailbox_.push(std::move(bound));
+    mailbox_.post(std::move(bound));
 }
 
 void Launcher::carry_out(launch::StartRanks& command) { ranks_->start(command.table); }
@@ -202,9 +202,9 @@ LaunchLane& Launcher::server_lane(Lane lane) {
         found = std::make_unique<LaunchLane>(setup_.token, [this, lane](Result<std::string> body) {
             auto order = decoded<LauncherOrder>(std::move(body));
             if (order)
-                mailbox_.push(launch::ServerSaid{lane, std::move(*order)});
+                mailbox_.post(launch::ServerSaid{lane, std::move(*order)});
             else
-                mailbox_.push(launch::ServerSilent{lane, order.error()});
+                mailbox_.post(launch::ServerSilent{lane, order.error()});
         });
     return *found;
 }
@@ -215,9 +215,9 @@ LaunchLane& Launcher::lead_lane(Lane lane) {
         found = std::make_unique<LaunchLane>(setup_.token, [this, lane](Result<std::string> body) {
             auto order = decoded<MemberOrder>(std::move(body));
             if (order)
-                mailbox_.push(launch::LeadSaid{lane, std::move(*order)});
+                mailbox_.post(launch::LeadSaid{lane, std::move(*order)});
             else
-                mailbox_.push(launch::LeadSilent{lane, order.error()});
+                mailbox_.post(launch::LeadSilent{lane, order.error()});
         });
     return *found;
 }

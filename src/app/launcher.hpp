@@ -8,12 +8,12 @@
 #include "app/launch_lane.hpp"
 #include "app/launch_setup.hpp"
 #include "app/launch_terminal.hpp"
-#include "app/mailbox.hpp"
 #include "app/member_listener.hpp"
 #include "app/rank_set.hpp"
 #include "app/rendezvous_port.hpp"
 #include "app/result_file.hpp"
 #include "io/posix/clock.hpp"
+#include "io/posix/mailbox.hpp"
 #include "runtime/loop.hpp"
 
 #include <map>
@@ -58,8 +58,8 @@ class Launcher final : public runtime::Outbox<launch::LaunchCommand> {
     LaunchSetup setup_;
     std::optional<LaunchGuard> guard_; // standalone; forked first
     io::SystemClock& clock_;
-    Mailbox<launch::LaunchEvent> mailbox_;
-    std::unique_ptr<LaunchTerminal> terminal_; // standalone
+    io::BoundedMailbox<launch::LaunchEvent> mailbox_{members_waiting_max}; // members' beats
+    std::unique_ptr<LaunchTerminal> terminal_;                             // standalone
     std::optional<launch::LaunchCore> core_;
     NoJournal journal_;
     std::optional<ResultFile> result_file_; // managed

@@ -72,18 +72,31 @@ void MemberListener::take(http::HttpRequest request, http::Responder responder) 
         return;
     }
     responder.droppable();
+    const auto full = [](http::Responder& who) {
+        who.answer(Error{Code::resource_exhausted, "too many members wait", "", ""});
+    };
     {
         const std::lock_guard lock(mutex_);
         // A member that hung up waits for nothing any more.
         std::erase_if(waiting_, [](const auto& entry) { return entry.second.gone(); });
         if (waiting_.size() >= members_waiting_max) {
-            responder.answer(Error{Code::resource_exhausted, "too many members wait", "", ""});
+            full(responder);
             return;
         }
         asked->reply = ++last_reply_;
         waiting_.emplace(asked->reply, std::move(responder));
     }
-    options_.post(std::move(*asked));
+    const std::int64_t reply = asked->reply;
+    if (options_.offer(std::move(*asked))) return;
+    http::Responder refused;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = waiting_.find(reply);
+        if (found == waiting_.end()) return;
+        refused = std::move(found->second);
+        waiting_.erase(found);
+    }
+    full(refused);
 }
 
 void MemberListener::answer(std::int64_t reply, const MemberOrder& order) {

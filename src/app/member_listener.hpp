@@ -21,9 +21,9 @@ inline constexpr std::size_t members_waiting_max = 4096; // requests not answere
 class MemberListener {
   public:
     struct Options {
-        std::string address; // of this machine, as peers reach it
-        std::string token;   // that members must show
-        std::function<void(launch::LaunchEvent)> post;
+        std::string address;                            // of this machine, as peers reach it
+        std::string token;                              // that members must show
+        std::function<bool(launch::MemberAsked)> offer; // false: full, the member is told so
     };
     static Result<std::unique_ptr<MemberListener>> start(Options options);
     ~MemberListener();
