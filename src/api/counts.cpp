@@ -1,6 +1,7 @@
 #include "api/metrics.hpp"
 
-#include <boost/describe/enum_to_string.hpp>
+#include "model/enum_text.hpp"
+
 #include <boost/mp11/algorithm.hpp>
 #include <optional>
 
@@ -63,7 +64,7 @@ void count_restarts(const std::vector<FactRecord>& records, const control::Ledge
         if (const auto* admitted = std::get_if<WorkloadAdmitted>(&record.fact);
             admitted != nullptr && admitted->attempt > 1)
             after = failure_before(ledger, *admitted);
-        if (after) ++counts.restarts_by_reason[boost::describe::enum_to_string(*after, "none")];
+        if (after) ++counts.restarts_by_reason[enum_name(*after)];
     }
 }
 

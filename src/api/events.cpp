@@ -1,16 +1,10 @@
 #include "api/events.hpp"
 
 #include "base/text.hpp"
-
-#include <boost/describe/enum_to_string.hpp>
+#include "model/enum_text.hpp"
 
 namespace muster::api {
 namespace {
-
-template <class E>
-std::string enum_name(E value) {
-    return boost::describe::enum_to_string(value, "?");
-}
 
 std::string count(std::size_t number, const std::string& noun) {
     return std::to_string(number) + ' ' + noun + (number == 1 ? "" : "s");

@@ -1,5 +1,6 @@
 #include "api/rest.hpp"
 
+#include "base/secret.hpp"
 #include "base/text.hpp"
 #include "codec/json.hpp"
 
@@ -33,15 +34,6 @@ bool allowed(const Route& route, Principal principal) {
 }
 
 } // namespace
-
-bool equal_secrets(std::string_view a, std::string_view b) {
-    unsigned difference = a.size() == b.size() ? 0 : 1;
-    for (std::size_t i = 0; i < a.size(); ++i)
-        difference |=
-            static_cast<unsigned char>(a[i]) ^
-            static_cast<unsigned>(static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]));
-    return difference == 0;
-}
 
 Rest::Rest(RestOptions options, Backend& backend, EventFeed& feed)
     : options_(std::move(options)), backend_(backend), feed_(feed) {}

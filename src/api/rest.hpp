@@ -86,7 +86,4 @@ class Rest {
     std::map<std::int64_t, Answer> waiting_; // by reply number
 };
 
-/// Compares in a time that does not tell where the texts differ.
-bool equal_secrets(std::string_view a, std::string_view b);
-
 } // namespace muster::api

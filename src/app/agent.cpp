@@ -28,7 +28,6 @@ namespace {
 constexpr Duration sample_interval = Duration::seconds(5);
 constexpr Duration sweep_interval = Duration::minutes(10);
 constexpr Duration journal_retry = Duration::seconds(1); // while the disk is full
-constexpr std::int64_t slots_max = 4'096;
 
 /// The agent's process around its core: one loop that waits for signals, ends of launchers, answers
 /// and time. What blocks (requests, reading logs, ending groups) is done by threads that post.
@@ -256,10 +255,7 @@ Result<Inventory> take_inventory(const AgentOptions& options) {
     inventory.cpus = io::usable_cpus();
     inventory.memory_bytes = io::memory_total_bytes();
     inventory.version = MUSTER_VERSION;
-    if (options.slots && (*options.slots < 1 || *options.slots > slots_max))
-        return fail(Code::invalid_argument,
-                    std::to_string(*options.slots) + " slots are not possible",
-                    "give 1 to " + std::to_string(slots_max), "slots");
+    if (auto fine = check_slots(options.slots); !fine) return fail(fine.error());
     if (!options.slots) {
         auto found = io::find_nvidia_devices();
         io::log_event("devices_found",
@@ -273,6 +269,13 @@ Result<Inventory> take_inventory(const AgentOptions& options) {
 }
 
 } // namespace
+
+Status check_slots(std::optional<std::int64_t> slots) {
+    if (slots && (*slots < 1 || *slots > slots_max))
+        return fail(Code::invalid_argument, std::to_string(*slots) + " slots are not possible",
+                    "give 1 to " + std::to_string(slots_max), "slots");
+    return ok();
+}
 
 std::string default_node_name() { return io::hostname_label(io::hostname()); }
 

@@ -20,6 +20,10 @@ struct AgentOptions {
     std::string program;               // of launchers; empty: this binary
 };
 
+inline constexpr std::int64_t slots_max = 4'096;
+/// A number that may be given as --slots.
+Status check_slots(std::optional<std::int64_t> slots);
+
 /// The node's name that an empty option stands for.
 std::string default_node_name();
 

@@ -1,5 +1,7 @@
 #include "app/member_listener.hpp"
 
+#include "app/loopback.hpp"
+#include "base/secret.hpp"
 #include "base/text.hpp"
 #include "codec/json.hpp"
 
@@ -9,19 +11,6 @@ namespace muster::app {
 namespace {
 
 constexpr Duration stop_grace = Duration::seconds(1);
-
-/// Takes the same time wherever the two differ.
-bool same_secret(std::string_view given, std::string_view wanted) {
-    unsigned difference = given.size() == wanted.size() ? 0 : 1;
-    for (std::size_t i = 0; i < given.size() && !wanted.empty(); ++i)
-        difference |= static_cast<unsigned>(static_cast<unsigned char>(given[i]) ^
-                                            static_cast<unsigned char>(wanted[i % wanted.size()]));
-    return difference == 0;
-}
-
-bool is_loopback(const std::string& address) {
-    return address.starts_with("127.") || address == "::1";
-}
 
 } // namespace
 
@@ -48,7 +37,7 @@ std::string MemberListener::endpoint() const {
 Result<launch::MemberAsked> MemberListener::read(const http::HttpRequest& request) const {
     constexpr std::string_view scheme = "Bearer ";
     const auto given = request.header("authorization");
-    if (!given.starts_with(scheme) || !same_secret(given.substr(scheme.size()), options_.token))
+    if (!given.starts_with(scheme) || !equal_secrets(given.substr(scheme.size()), options_.token))
         return fail(Code::unauthenticated, "a member must show its node's token");
     if (request.path != "/v1/members:beat")
         return fail(Code::not_found, "a lead launcher serves /v1/members:beat only");

@@ -1,5 +1,7 @@
 #include "app/rank_environment.hpp"
 
+#include "app/loopback.hpp"
+
 #include "base/require.hpp"
 
 #include <algorithm>
@@ -22,10 +24,6 @@ std::string devices_text(const std::vector<std::int64_t>& devices) {
         text += std::to_string(device);
     }
     return text;
-}
-
-bool is_loopback(const std::string& address) {
-    return address.starts_with("127.") || address == "::1" || address == "localhost";
 }
 
 void set_torch(Environment& env, const RankPlace& place, std::int64_t local_ranks) {

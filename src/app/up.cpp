@@ -1,5 +1,6 @@
 #include "app/up.hpp"
 
+#include "app/agent.hpp"
 #include "app/children.hpp"
 #include "app/down.hpp"
 #include "app/lock_file.hpp"
@@ -36,7 +37,6 @@ constexpr Duration ask_limit = Duration::seconds(2);
 constexpr Duration agent_end_limit = Duration::seconds(10);
 constexpr Duration server_end_limit = Duration::seconds(20); // it writes a snapshot
 constexpr std::uintmax_t disk_bytes_min = 1024 * 1024;       // below: full
-constexpr std::int64_t slots_max = 4'096;
 constexpr Duration idle_wait = Duration::seconds(60);
 
 /// A child that ends while it starts has said why; on a full disk it could not.
@@ -327,10 +327,7 @@ Result<UpOptions> checked(UpOptions options) {
         return fail(Code::invalid_argument,
                     std::to_string(options.nodes) + " nodes are not possible",
                     "give 1 to " + std::to_string(nodes_max), "nodes");
-    if (options.slots && (*options.slots < 1 || *options.slots > slots_max))
-        return fail(Code::invalid_argument,
-                    std::to_string(*options.slots) + " slots are not possible",
-                    "give 1 to " + std::to_string(slots_max), "slots");
+    if (auto fine = check_slots(options.slots); !fine) return fail(fine.error());
     std::error_code error;
     options.state = fs::absolute(options.state, error).lexically_normal().string();
     if (options.program.empty()) {

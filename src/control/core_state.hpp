@@ -46,8 +46,8 @@ inline std::int64_t revision_base(const CoreState& state) {
     return state.live.began_at.ns / 1'000'000;
 }
 
-inline const std::string actor_controller = "controller";
-inline const std::string actor_scheduler = "scheduler";
+inline constexpr const char* actor_controller = "controller";
+inline constexpr const char* actor_scheduler = "scheduler";
 inline std::string actor_node(const NodeName& node) { return "node:" + node.text; }
 
 // ---- beats.cpp: what agents and launchers say

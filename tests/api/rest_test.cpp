@@ -262,15 +262,5 @@ TEST_F(RestTest, EveryOperationIsCounted) {
     }
 }
 
-TEST(EqualSecrets, ComparesWhole) {
-    EXPECT_TRUE(equal_secrets("abc", "abc"));
-    EXPECT_FALSE(equal_secrets("abc", "abd"));
-    EXPECT_FALSE(equal_secrets("abc", "ab"));
-    EXPECT_FALSE(equal_secrets("ab", "abc"));
-    EXPECT_FALSE(equal_secrets("", "abc"));
-    EXPECT_FALSE(equal_secrets("abc", ""));
-    EXPECT_FALSE(equal_secrets("abcabc", "abc"));
-}
-
 } // namespace
 } // namespace muster::api

@@ -1,6 +1,8 @@
 #include "base/prng.hpp"
 #include "base/text.hpp"
 
+#include "base/secret.hpp"
+
 #include <gtest/gtest.h>
 #include <vector>
 
@@ -54,6 +56,16 @@ TEST(Utf8, ReplacesOnlyBrokenBytes) {
     EXPECT_EQ(to_valid_utf8("a\xff"), "a\xef\xbf\xbd");
     EXPECT_EQ(to_valid_utf8("\xe4\xb8"), "\xef\xbf\xbd\xef\xbf\xbd");
     EXPECT_EQ(to_valid_utf8("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+TEST(EqualSecrets, ComparesWhole) {
+    EXPECT_TRUE(equal_secrets("abc", "abc"));
+    EXPECT_FALSE(equal_secrets("abc", "abd"));
+    EXPECT_FALSE(equal_secrets("abc", "ab"));
+    EXPECT_FALSE(equal_secrets("ab", "abc"));
+    EXPECT_FALSE(equal_secrets("", "abc"));
+    EXPECT_FALSE(equal_secrets("abc", ""));
+    EXPECT_FALSE(equal_secrets("abcabc", "abc"));
 }
 
 } // namespace
