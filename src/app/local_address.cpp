@@ -1,16 +1,18 @@
 #include "app/local_address.hpp"
 
+#include "io/http/resolve.hpp"
 #include "io/posix/fd.hpp"
 #include "io/posix/files.hpp"
 
 #include <arpa/inet.h>
 #include <cerrno>
-#include <memory>
 #include <netdb.h>
 #include <sys/socket.h>
 
 namespace muster::app {
 namespace {
+
+constexpr Duration name_lookup_max = Duration::seconds(30);
 
 /// "host", "host:port" and "[v6]:port" after "http://".
 std::string host_of(const std::string& url) {
@@ -21,24 +23,16 @@ std::string host_of(const std::string& url) {
     return host.substr(0, host.rfind(':'));
 }
 
-struct FreeAddresses {
-    void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
-};
-
 } // namespace
 
 Result<std::string> local_address_towards(const std::string& url) {
     const std::string host = host_of(url);
-    addrinfo wanted{};
-    wanted.ai_socktype = SOCK_DGRAM;
-    addrinfo* found = nullptr;
-    const int error = ::getaddrinfo(host.c_str(), "9", &wanted, &found);
-    const std::unique_ptr<addrinfo, FreeAddresses> list(found);
-    if (error != 0)
+    const auto list = http::addresses_of(host, "9", name_lookup_max);
+    if (!list)
         return fail(Code::invalid_argument,
-                    "the server's host \"" + host + "\" has no address: " + ::gai_strerror(error),
+                    "the server's host \"" + host + "\" has no address: " + list.error().message,
                     "give the server as http://HOST:PORT", "server");
-    for (const addrinfo* at = list.get(); at != nullptr; at = at->ai_next) {
+    for (const addrinfo* at = list->get(); at != nullptr; at = at->ai_next) {
         const io::UniqueFd fd(::socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         sockaddr_storage own{};
         socklen_t length = sizeof own;

@@ -4,6 +4,7 @@
 
 #include "base/require.hpp"
 #include "io/http/event_reader.hpp"
+#include "io/http/resolve.hpp"
 
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -14,7 +15,6 @@
 #include <chrono>
 #include <cstring>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <optional>
@@ -51,41 +51,6 @@ class Descriptor {
   private:
     int fd_;
 };
-
-struct Url {
-    std::string host;
-    std::string port;
-};
-
-Result<Url> parse_url(const std::string& url) {
-    const auto wrong = [&](const std::string& why) {
-        return fail(Code::invalid_argument, "\"" + url + "\" is not a server's URL: " + why,
-                    "write it as http://127.0.0.1:7070", "server");
-    };
-    constexpr std::string_view scheme = "http://";
-    if (url.rfind("https://", 0) == 0) return wrong("TLS is not supported");
-    if (url.rfind(scheme, 0) != 0) return wrong("it does not begin with http://");
-    std::string rest = url.substr(scheme.size());
-    if (!rest.empty() && rest.back() == '/') rest.pop_back();
-    if (rest.find_first_of("/?#@ \r\n") != std::string::npos)
-        return wrong("only host and port go in");
-    Url parsed;
-    const std::size_t bracket = rest.find(']');
-    const std::size_t colon = rest.find(':', bracket == std::string::npos ? 0 : bracket);
-    parsed.host = rest.substr(0, colon);
-    parsed.port = colon == std::string::npos ? "80" : rest.substr(colon + 1);
-    if (bracket != std::string::npos) {
-        if (parsed.host.front() != '[' || parsed.host.back() != ']')
-            return wrong("the host is broken");
-        parsed.host = parsed.host.substr(1, parsed.host.size() - 2);
-    }
-    if (parsed.host.empty()) return wrong("it has no host");
-    const bool digits = !parsed.port.empty() && parsed.port.size() <= 5 &&
-                        parsed.port.find_first_not_of("0123456789") == std::string::npos;
-    if (!digits || std::stoi(parsed.port) < 1 || std::stoi(parsed.port) > 65535)
-        return wrong("the port is not in 1 to 65535");
-    return parsed;
-}
 
 std::chrono::nanoseconds nanos(Duration duration) { return std::chrono::nanoseconds(duration.ns); }
 
@@ -169,21 +134,30 @@ struct HttpClient::Impl {
     }
 
     Status connect(SteadyTime deadline) {
-        addrinfo hints{};
-        hints.ai_family = AF_UNSPEC;
-        hints.ai_socktype = SOCK_STREAM;
-        hints.ai_flags = AI_NUMERICSERV;
-        addrinfo* found = nullptr;
-        const int error = ::getaddrinfo(url.host.c_str(), url.port.c_str(), &hints, &found);
-        if (error != 0) return fail(no_connection(::gai_strerror(error)));
-        Status result = fail(no_connection("the name has no address"));
         const SteadyTime limit = std::min(deadline, after(connect_max));
-        for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+        const auto found = addresses(limit);
+        if (!found) return fail(found.error());
+        Status result = fail(no_connection("the name has no address"));
+        for (const addrinfo* address = found->get(); address != nullptr;
+             address = address->ai_next) {
             result = connect_one(*address, limit);
             if (result || cancelled.load()) break;
         }
-        ::freeaddrinfo(found);
         return result;
+    }
+
+    Result<Addresses> addresses(SteadyTime limit) {
+        if (auto numeric = numeric_address(url.host, url.port)) return numeric;
+        // One at a time: what the resolver has not answered yet is waited for again.
+        if (!lookup) lookup = look_up(url.host, url.port);
+        if (!lookup) return fail(no_connection("no thread can be started to look up its name"));
+        const Ready ready = wait(lookup->fd(), POLLIN, limit);
+        if (ready == Ready::cancelled) return fail(not_ready(ready));
+        if (ready == Ready::timed_out)
+            return fail(no_connection("its name was not looked up in time"));
+        auto found = std::exchange(lookup, nullptr)->take();
+        if (!found) return fail(no_connection(found.error().message));
+        return found;
     }
 
     Result<std::string> head_of(const HttpCall& call, std::string_view accept) const {
@@ -328,6 +302,7 @@ struct HttpClient::Impl {
     std::string token;
     Descriptor socket;
     boost::beast::flat_buffer buffer;
+    std::shared_ptr<Lookup> lookup; // not answered yet; its thread holds it, too
     Descriptor cancel_event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     std::atomic<bool> cancelled{false};
 };

@@ -3,8 +3,10 @@
 #include "base/id.hpp"
 #include "io/posix/files.hpp"
 
+#include <cerrno>
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -16,6 +18,8 @@ namespace {
 
 constexpr std::string_view prefix = "muster-";
 constexpr int make_tries_max = 100; // a sweep must come between each time
+constexpr int lock_poll_ms = 1;
+constexpr int lock_polls_max = 2'000; // 2 s: a sweep holds a lock while it removes some files
 
 /// Folders of others may begin with the same word; an id does not come about by chance.
 bool is_ours(std::string_view name) {
@@ -35,6 +39,16 @@ UniqueFd try_lock(const std::string& folder) {
     return fd;
 }
 
+/// Waits for the lock of a folder, though not for ever: its holder may be stopped.
+bool lock_in_time(const UniqueFd& fd) {
+    for (int polls = 0; polls < lock_polls_max; ++polls) {
+        if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return true;
+        if (errno != EWOULDBLOCK && errno != EINTR) return false;
+        ::poll(nullptr, 0, lock_poll_ms); // no lock tells when it is free within a limit
+    }
+    return false;
+}
+
 /// Makes the folder ours, also where a sweep of another launcher looks at it in this moment: it may
 /// hold the lock for a short while, or remove the folder that it found empty and unlocked.
 UniqueFd make_locked(const std::string& folder) {
@@ -42,9 +56,9 @@ UniqueFd make_locked(const std::string& folder) {
         if (!make_directories(folder, 0700) || ::access(folder.c_str(), W_OK) != 0) return {};
         UniqueFd fd = open_folder(folder);
         struct stat status{};
-        if (fd && ::flock(fd.get(), LOCK_EX) == 0 && ::fstat(fd.get(), &status) == 0 &&
-            status.st_nlink > 0)
-            return fd;
+        if (!fd) continue;
+        if (!lock_in_time(fd)) return {};
+        if (::fstat(fd.get(), &status) == 0 && status.st_nlink > 0) return fd;
     }
     return {};
 }

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <functional>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
@@ -239,6 +240,20 @@ TEST(PageFolder, FallsBackWhereSharedMemoryCannotBeWritten) {
     const PageFolder folder("muster-x", fallback, "/proc/no/such");
     EXPECT_EQ(folder.path(), fallback);
     EXPECT_EQ(::access(fallback.c_str(), W_OK), 0);
+}
+
+TEST(PageFolder, OneWhoseLockIsHeldIsLeftForTheOtherPlace) {
+    const std::string shared = testing::TempDir() + "pages-held-" + std::to_string(::getpid());
+    const std::string name = page_folder_name(raw_id_to_text(make_raw_id(Instant{1}, 2, 3)) + ".1");
+    const std::string fallback = shared + "/fallback";
+    ASSERT_TRUE(make_directories(shared + "/" + name, 0700));
+    const UniqueFd held(::open((shared + "/" + name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    ASSERT_EQ(::flock(held.get(), LOCK_EX), 0); // as one who sweeps and is stopped meanwhile
+    {
+        const PageFolder folder(name, fallback, shared);
+        EXPECT_EQ(folder.path(), fallback);
+    }
+    (void)!std::system(("rm -rf " + shared).c_str());
 }
 
 } // namespace
