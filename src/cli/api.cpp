@@ -2,7 +2,6 @@
 
 #include "base/text.hpp"
 #include "cli/messages.hpp"
-#include "cli/pause.hpp"
 #include "model/launch_file.hpp"
 
 #include <algorithm>

@@ -3,12 +3,14 @@
 // Finds the server by --server or MUSTER_SERVER with MUSTER_TOKEN, else by <state>/client.json.
 
 #include "cli/flags.hpp"
+#include "cli/pause.hpp"
 #include "codec/json.hpp"
 #include "control/requests.hpp"
 #include "io/http/client.hpp"
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 namespace muster::cli {
@@ -61,7 +63,13 @@ class Api {
     Status events(Sequence after, const std::function<bool(const EventView&)>& take,
                   const std::function<void(const Error&)>& away = {});
 
-    void cancel() { client_.cancel(); }
+    /// Ends what is asked for and every pause, now and from now on.
+    void cancel() {
+        pauses_->stop();
+        client_.cancel();
+    }
+    /// Between two tries. False once cancelled.
+    bool pause_for(Duration duration) { return pauses_->pause_for(duration); }
     bool cancelled() const { return client_.cancelled(); }
     const ServerPlace& place() const { return place_; }
 
@@ -82,6 +90,7 @@ class Api {
 
     http::HttpClient client_;
     ServerPlace place_;
+    std::unique_ptr<Pauses> pauses_ = std::make_unique<Pauses>(); // moves with the rest
 };
 
 /// "/v1/workloads/<job>" + rest, with the job's name encoded.

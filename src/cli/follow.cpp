@@ -44,7 +44,7 @@ class Session {
     void note_why(Api& api, WorkloadView& job);
     void give_up(const Error& error);
     void wait_until(const bool& flag, Duration limit);
-    bool tell_away(Duration& away, const Error& error);
+    bool tell_away(Api& api, Duration& away, const Error& error);
 
     const FollowOptions& options_;
     Screen& screen_;
@@ -89,7 +89,7 @@ void Session::give_up(const Error& error) {
 }
 
 /// True while it is worth another try.
-bool Session::tell_away(Duration& away, const Error& error) {
+bool Session::tell_away(Api& api, Duration& away, const Error& error) {
     const bool passing = code_retryable(error.code) || error.code == Code::unknown_outcome;
     if (!passing || away > server_away_max) {
         give_up(error);
@@ -100,7 +100,7 @@ bool Session::tell_away(Duration& away, const Error& error) {
                                 say("the server does not answer; the job goes on, trying again")));
     constexpr Duration pause = Duration::millis(300);
     away += pause;
-    return pause_for(pause);
+    return api.pause_for(pause);
 }
 
 void Session::state_loop(Api& api) {
@@ -109,7 +109,7 @@ void Session::state_loop(Api& api) {
     while (!over_ && !api.cancelled()) {
         auto detail = api.get<WorkloadDetail>(target);
         if (!detail) {
-            if (api.cancelled() || !tell_away(away, detail.error())) break;
+            if (api.cancelled() || !tell_away(api, away, detail.error())) break;
             continue;
         }
         if (away.ns > 0)
@@ -183,7 +183,7 @@ void Session::logs_loop(Api& api) {
         if (std::ferror(stdout)) break; // nobody reads any more
         // A job that is over writes no more: two rounds in a row without news are the end of it.
         if (was_over && ++empty_after_end > 1) break;
-        if (!pause_for(pace)) break;
+        if (!api.pause_for(pace)) break;
         pace = std::min(pace * 2, wall_now() - begin < young_max ? logs_pace_first : logs_pace_max);
     }
     reader.close();
@@ -225,10 +225,8 @@ Followed Session::run(Interrupt& interrupt) {
     if (options_.logs) threads.emplace_back([&] { logs_loop(connections[1]); });
     if (options_.events_after) threads.emplace_back([&] { events_loop(connections[2]); });
     const int signal = interrupt.wait();
-    stop_pauses();
     for (auto& api : connections) api.cancel();
     threads.clear(); // joins
-    allow_pauses();
     screen_.end_live(signal != 0);
     result_.signal = signal;
     if (result_.over() && !result_.logs_whole)

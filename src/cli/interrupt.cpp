@@ -1,7 +1,5 @@
 #include "cli/interrupt.hpp"
 
-#include "cli/pause.hpp"
-
 #include <thread>
 
 namespace muster::cli {
@@ -54,11 +52,9 @@ int until_interrupted(const std::function<void()>& work, const std::function<voi
     });
     const int signal = interrupt.wait();
     if (signal != 0) {
-        stop_pauses();
         cancel();
     }
     thread.join();
-    allow_pauses();
     return signal;
 }
 

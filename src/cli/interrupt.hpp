@@ -33,7 +33,7 @@ class Interrupt {
 };
 
 /// Does `work` on a thread of its own until it is done or a signal comes; then `cancel` shall end
-/// it early, as pauses end. The signal, or 0.
+/// it. The signal, or 0.
 int until_interrupted(const std::function<void()>& work, const std::function<void()>& cancel);
 
 } // namespace muster::cli

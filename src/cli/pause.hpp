@@ -1,17 +1,25 @@
 #pragma once
-// pause_for(): waits between two tries, and ends at once when stop_pauses() is called, as by
-// Ctrl-C.
+// Pauses: waits between two tries that end at once when they are stopped, as by Ctrl-C.
 
 #include "base/time.hpp"
 
+#include <condition_variable>
+#include <mutex>
+
 namespace muster::cli {
 
-/// False once pauses are stopped.
-bool pause_for(Duration duration);
-/// From any thread, not from a signal handler.
-void stop_pauses();
-/// For the next command in the same process (tests).
-void allow_pauses();
+class Pauses {
+  public:
+    /// False once they are stopped.
+    bool pause_for(Duration duration);
+    /// From any thread, not from a signal handler. For good.
+    void stop();
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool stopped_ = false;
+};
 
 /// The machine's wall clock, for ages and `--since`.
 Instant wall_now();

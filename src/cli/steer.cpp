@@ -66,7 +66,7 @@ int read_logs_once(Api& api, const LogsFlags& flags, FollowOptions options,
         auto news = reader.round();
         if (!news) return report_error(news.error());
         if (reader.caught_up()) break;
-        if (!*news) pause_for(logs_pause);
+        if (!*news) api.pause_for(logs_pause);
     }
     reader.close();
     std::fflush(stdout);
@@ -140,7 +140,7 @@ WaitResult await_job(Api& api, const std::string& job, Duration limit) {
             if (!passing || away > server_away_max || waited.ns == 0)
                 return {std::nullopt, report_error(detail.error())};
             away += Duration::seconds(1);
-            pause_for(Duration::seconds(1));
+            api.pause_for(Duration::seconds(1));
         }
         waited = wall_now() - begin;
         if (waited >= limit) {

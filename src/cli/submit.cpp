@@ -36,7 +36,7 @@ Result<control::Submitted> hand_in(Api& api, const WorkloadSpec& spec, bool dry_
     for (int tries = 1; !submitted && submitted.error().code == Code::unknown_outcome &&
                         !headers.empty() && tries < submit_tries_max;
          ++tries) {
-        if (!pause_for(submit_retry)) break;
+        if (!api.pause_for(submit_retry)) break;
         submitted = api.post<control::Submitted>(target, body, headers);
     }
     return submitted;

@@ -3,7 +3,6 @@
 #include "cli/errors.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/messages.hpp"
-#include "cli/pause.hpp"
 #include "cli/print.hpp"
 #include "cli/terminal.hpp"
 
@@ -132,12 +131,10 @@ int watch(const CommonFlags& common, const Render& render, const std::function<b
     });
     const int signal = interrupt.wait();
     shown.stop();
-    stop_pauses();
     api->cancel();
     stream->cancel();
     drawing.join();
     events.join();
-    allow_pauses();
     if (signal != 0) tell_watch_ended();
     return code;
 }
