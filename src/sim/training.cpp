@@ -11,6 +11,8 @@ namespace {
 constexpr Duration peers_notice_min = Duration::millis(5); // a collective fails after a peer's end
 constexpr Duration peers_notice_max = Duration::seconds(2);
 constexpr Duration cut_retry = Duration::seconds(1); // a step waits while its members cannot talk
+/// A rank that waits to meet its gang gives up then; later than the lead's limit of early exits.
+constexpr Duration meeting_limit = Duration::minutes(15);
 constexpr Duration user_error_max = Duration::millis(800);
 
 } // namespace
@@ -104,20 +106,30 @@ void Training::ended(const RankProcess& process, bool clean) {
         complete_.emplace(key.attempt, key.generation);
     if (at->second.broken) return;
     if (at->second.step + 1 >= at->second.plan->steps) return; // on its way out
-    break_up(at->second);
+    break_up(key);
 }
 
-void Training::break_up(Gang& gang) {
+void Training::break_up(const GangKey& key) {
+    Gang& gang = gangs_.at(key);
     gang.broken = true;
-    if (gang.joined < gang.ranks || gang.plan->peers_hang) return; // the others wait for it
-    const Duration notice = world_.draw(peers_notice_min, peers_notice_max);
+    if (gang.plan->peers_hang) return;
+    if (gang.joined >= gang.ranks)
+        return lose_peers(gang, world_.draw(peers_notice_min, peers_notice_max),
+                          "Connection closed by peer");
+    // The others, also those that are still to come, wait to meet the one that is gone.
+    world_.queue.after(meeting_limit, {"not_met", 0}, [this, key] {
+        lose_peers(gangs_.at(key), Duration{}, "timed out waiting for clients to join");
+    });
+}
+
+void Training::lose_peers(const Gang& gang, Duration after, const std::string& words) {
     for (const auto& [machine, pid] : gang.members)
-        world_.queue.after(notice + world_.draw(Duration{}, Duration::millis(30)),
-                           {"peer_lost", machine}, [this, machine = machine, pid = pid] {
+        world_.queue.after(after + world_.draw(Duration{}, Duration::millis(30)),
+                           {"peer_lost", machine}, [this, machine = machine, pid = pid, words] {
                                RankProcess* p = world_.machine(machine).process(pid);
                                if (p == nullptr || !p->main || p->stuck) return;
                                world_.machine(machine).end_rank(
-                                   pid, {.exit_code = 1, .last_line = "Connection closed by peer"});
+                                   pid, {.exit_code = 1, .last_line = words});
                            });
 }
 

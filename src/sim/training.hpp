@@ -99,7 +99,8 @@ class Training {
     void step(const GangKey& key);
     void leave_all(const Gang& gang);
     bool connected(const Gang& gang) const;
-    void break_up(Gang& gang);
+    void break_up(const GangKey& key);
+    void lose_peers(const Gang& gang, Duration after, const std::string& words);
 
     World& world_;
     std::map<GangKey, Gang> gangs_;
