@@ -26,7 +26,8 @@ LAYERS = {
     "api": CORES_BELOW + ["codec", "control", "io/http/server.hpp"],
     "sim": CORES_BELOW + ["goodput", "control", "agent", "launch", "runtime"],
     "cli": CORES_BELOW
-    + ["codec", "control/requests.hpp", "io/http/client.hpp", "io/journal/journal_reader.hpp"],
+    + ["codec", "control/requests.hpp", "io/http/client.hpp", "io/journal/journal_reader.hpp",
+       "io/logs/error_context.hpp"],
     "app": CORES_BELOW + ["codec", "control", "agent", "launch", "runtime", "io", "api", "cli"],
 }
 

@@ -44,7 +44,7 @@ RankProgress to_progress(const muster_slot& slot, const SystemClock& clock) {
     const auto phases = std::clamp<std::int32_t>(slot.phase_count, 0, MUSTER_PHASES_MAX);
     for (std::int32_t i = 0; i < phases; ++i) {
         const auto& phase = slot.phases[i];
-        Duration total{std::max<std::int64_t>(phase.total_ns, 0)};
+        Duration total{std::clamp<std::int64_t>(phase.total_ns, 0, now_ns)}; // since the boot
         if (i == slot.phase) {
             progress.phase = name_of(phase.name);
             total += age_of(slot.phase_began_ns, now_ns);
