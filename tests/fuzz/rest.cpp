@@ -35,7 +35,7 @@ class Server final : public api::Backend, public runtime::Outbox<control::Contro
   public:
     Server() { begin({}); }
     ~Server() override {
-        pass(api::hold_max * 2); // held answers are given
+        pass(control::hold_max * 2); // held answers are given
         REQUIRE(waiting_.empty(), "every request is answered");
         restart();
     }
