@@ -52,12 +52,11 @@ void GenerationAccount::observe(Instant now, const std::vector<RankedProgress>& 
         progress_.reported = true;
         summary_.samples = capped_sum(summary_.samples, p.samples);
         summary_.total_steps = std::max(summary_.total_steps, p.total);
-        if (rank == 0) {
-            progress_.phase = p.phase;
-            summary_.phases = p.phases;
-        }
+        if (rank == 0) progress_.phase = p.phase;
     }
+    const std::int64_t last_step = summary_.last_step;
     observe_steps(ranks);
+    if (summary_.last_step != last_step) observe_phases(last_step < 0, ranks);
     observe_loss(ranks);
     measure(now);
 }
@@ -88,6 +87,20 @@ void GenerationAccount::observe_steps(const std::vector<RankedProgress>& ranks) 
         summary_.caught_up_at = summary_.first_step > redo_through_ ? first_at : slowest_at;
     progress_.step = slowest;
     progress_.total = summary_.total_steps;
+}
+
+/// Only what lies between steps: a phase before the first one is part of the initialisation, one
+/// after the last part of the epilogue.
+void GenerationAccount::observe_phases(bool first, const std::vector<RankedProgress>& ranks) {
+    for (const auto& [rank, p] : ranks) {
+        if (rank != 0) continue;
+        if (first) phases_before_ = p.phases;
+        for (const auto& [phase, total] : p.phases) {
+            const auto before = phases_before_.find(phase);
+            const auto time = before == phases_before_.end() ? total : total - before->second;
+            if (time > Duration{}) summary_.phases[phase] = time;
+        }
+    }
 }
 
 void GenerationAccount::observe_loss(const std::vector<RankedProgress>& ranks) {

@@ -44,6 +44,7 @@ class GenerationAccount {
     };
 
     void observe_steps(const std::vector<RankedProgress>& ranks);
+    void observe_phases(bool first, const std::vector<RankedProgress>& ranks);
     void observe_loss(const std::vector<RankedProgress>& ranks);
     void measure(Instant now);
 
@@ -53,6 +54,7 @@ class GenerationAccount {
     Instant moved_at_;
     std::vector<RankedProgress> seen_;                 // as last observed
     std::map<std::int64_t, std::int64_t> first_steps_; // by rank, as first seen
+    std::map<std::string, Duration> phases_before_;    // totals at the first step
     std::deque<Point> recent_;                         // for rates
 };
 
