@@ -2,9 +2,9 @@
 // TerminateRanks, KillRanks and their answers), asked of real processes and of the simulator's
 // alike: what the simulator assumes is what machines do.
 
-#include "app/mailbox.hpp"
 #include "app/rank_set.hpp"
 #include "io/posix/files.hpp"
+#include "io/posix/mailbox.hpp"
 #include "io/process/proc.hpp"
 #include "sim/world.hpp"
 
@@ -66,7 +66,7 @@ class RealProcesses {
         signals_ = io::UniqueFd(::signalfd(-1, &child_, SFD_CLOEXEC | SFD_NONBLOCK));
         set_up(program);
         ranks_.emplace(
-            setup_, clock_, [this](launch::LaunchEvent event) { mailbox_.push(std::move(event)); },
+            setup_, clock_, [this](launch::LaunchEvent event) { mailbox_.post(std::move(event)); },
             app::Echo{});
         const auto opened = ranks_->open();
         EXPECT_TRUE(opened) << to_text(opened.error());
@@ -156,11 +156,10 @@ class RealProcesses {
         signalfd_siginfo info{};
         while (::read(signals_.get(), &info, sizeof info) > 0) {
         }
-        mailbox_.clear();
         for (const auto& event : ranks_->reap()) heard.take(event);
-        while (auto event = mailbox_.pop()) {
+        for (const auto& event : mailbox_.take({})) {
             for (const auto& exit : ranks_->reap()) heard.take(exit); // as app/launcher.cpp does
-            heard.take(*event);
+            heard.take(event);
         }
     }
     void wait(const std::function<bool()>& done) {
@@ -179,7 +178,7 @@ class RealProcesses {
     io::SystemClock clock_;
     std::string folder_;
     app::LaunchSetup setup_;
-    app::Mailbox<launch::LaunchEvent> mailbox_;
+    io::BoundedMailbox<launch::LaunchEvent> mailbox_{0};
     std::optional<app::RankSet> ranks_;
 };
 

@@ -153,7 +153,7 @@ TEST(Control, AStopOfTheServerIsNoSilenceOfALead) {
     h.step(Wake{});
     EXPECT_EQ(h.count<AttemptEnded>(), 0u);
     h.agents.at("n1").held[0].state = HoldState::released;
-    h.agents.at("n1").held[0].result = LauncherResult{.outcome = AttemptOutcome::succeeded};
+    h.agents.at("n1").held[0].result = success();
     (void)h.beat("n1");
     EXPECT_EQ(h.get("train").workload.phase, WorkloadPhase::succeeded);
 }

@@ -6,6 +6,7 @@
 #include "io/process/proc.hpp"
 #include "round_trip.hpp"
 
+#include <filesystem>
 #include <unistd.h>
 
 namespace {
@@ -17,6 +18,10 @@ class FakeProc {
   public:
     FakeProc() : folder_("/tmp/muster-fuzz-proc-" + std::to_string(::getpid())) {
         if (::access("/dev/shm", W_OK) == 0) folder_.replace(0, 4, "/dev/shm");
+    }
+    ~FakeProc() {
+        std::error_code ignored;
+        std::filesystem::remove_all(folder_, ignored);
     }
     void fill(std::string_view text) const {
         for (const char* file :
@@ -42,7 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (const auto path = io::cgroup_path_in(text, controller))
             REQUIRE(path->find('\n') == std::string::npos, "a path is of one line");
     static_cast<void>(io::environment_value_in(text, "MUSTER_ATTEMPT"));
-    static_cast<void>(io::mount_point_in(text, "freezer"));
+    if (const auto mount = io::cgroup_mount(text, "freezer"))
+        static_cast<void>(mount->folder_of(std::string(text)));
     static_cast<void>(io::hostname_label(std::string(text)));
 
     static const FakeProc proc;

@@ -38,7 +38,7 @@ void write_page(const std::uint8_t* data, std::size_t size) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     constexpr std::size_t bytes_max = 4096; // above a page's size
-    static io::SystemClock clock{Instant{}};
+    static io::SystemClock clock;
     auto page = io::ProgressPage::create(page_path(), 1);
     REQUIRE(page, "a page can be made");
     write_page(data, std::min(size, bytes_max));
