@@ -1,6 +1,6 @@
 #pragma once
-// Ports that every core's shell offers: time, a journal, a way out for commands. What has a real and
-// a fake form with behaviour of its own is asked the same questions in tests/contract.
+// Ports that every core's shell offers: time, a journal, a way out for commands. What has a real
+// and a fake form with behaviour of its own is asked the same questions in tests/contract.
 
 #include "base/result.hpp"
 #include "base/time.hpp"

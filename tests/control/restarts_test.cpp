@@ -95,11 +95,12 @@ TEST(Restarts, ALargeBudgetIsCountedWhole) {
     h.beat("n1");
     auto spec = job_spec(1);
     spec.restarts.per_ten_minutes = spec.restarts.per_day = 70;
-    h.submit(spec);
+    const auto job = h.submit(spec);
     int crashes = 0;
     for (; crashes < 200 && !is_terminal(h.get("train").workload.phase); ++crashes) {
         h.obey("n1", *h.beat("n1"));
         ASSERT_EQ(h.agent("n1").held.size(), 1U) << crashes;
+        h.run_generation(job.id, crashes + 1, 1, 1, crashes); // a new step: no back-off
         h.agent("n1").held[0].state = HoldState::released;
         h.obey("n1", *h.beat("n1"));
         h.pass(Duration::millis(1));

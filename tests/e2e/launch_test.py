@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import unittest
 
 from cluster import is_alive, until, wait_gone

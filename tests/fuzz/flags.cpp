@@ -49,10 +49,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (words.empty() || std::ranges::find(parts, words[0]) == parts.end()) return 0;
     cli::PartVerbs verbs;
     verbs.launch = launch_with;
-    verbs.up = [](const cli::UpFlags& flags) {
-        REQUIRE(flags.nodes >= 1 && flags.slots.value_or(1) >= 0, "a cluster has nodes");
-        return 0;
-    };
+    verbs.up = [](const cli::UpFlags&) { return 0; };
     verbs.down = [](const cli::DownFlags&) { return 0; };
     verbs.server = [](const cli::ServerFlags&) { return 0; };
     verbs.agent = [](const cli::AgentFlags&) { return 0; };

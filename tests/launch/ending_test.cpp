@@ -99,7 +99,8 @@ TEST(Ending, a_signal_to_a_managed_lead_is_no_wish_to_end_the_job) {
     world.run();
     expect_clean(world);
     EXPECT_EQ(world.result().outcome, AttemptOutcome::lost);
-    EXPECT_EQ(explain(world.result().cause->reason), "the launcher on n0 died: it got signal 15");
+    EXPECT_EQ(explain(world.result().cause->reason),
+              "the launcher on n0 was lost: it got signal 15");
     EXPECT_EQ(world.exit_code(), exit_lost);
 }
 
