@@ -24,7 +24,6 @@ struct ControlConfig {
     Duration lost_after = Duration::seconds(15);
     Duration log_wait_max = Duration::seconds(5); // for a node's answer to a log request
     std::size_t queued_max = 100'000;             // workloads that are not terminal
-    std::size_t held_polls_max = 50'000;
 };
 
 // ---- events

@@ -42,6 +42,33 @@ class Jobs(ClusterTest):
         until(lambda: all(n["devices_used"] == 0 for n in self.c.api().get("/v1/nodes")["items"]), 20,
               "all devices free")
 
+    def test_a_gang_of_two_roles_starts_and_restarts_whole(self):
+        env = self.gang.env()
+        # Whole nodes for the trainers; helpers first, so that order alone does not give the right place.
+        roles = [{"name": "helper", "ranks": 2, "devices_per_rank": 0, "command": RANK, "env": env},
+                 {"name": "loader", "ranks": 1, "command": RANK, "env": env},
+                 {"name": "trainer", "ranks": 2, "ranks_per_node": 2, "command": RANK, "env": env}]
+        self.c.api().post("/v1/workloads", {"name": "roles", "workdir": self.c.state, "roles": roles})
+        ranks = self.gang.gather(5)
+        of_role = {}
+        for rank in ranks.values():
+            of_role.setdefault(rank.hello["env"]["ROLE_NAME"], []).append(rank)
+        self.assertEqual({name: len(all_) for name, all_ in of_role.items()}, {"helper": 2, "loader": 1, "trainer": 2})
+        for name, all_ in of_role.items():
+            self.assertEqual(sorted(int(r.hello["env"]["ROLE_RANK"]) for r in all_), list(range(len(all_))), name)
+            self.assertEqual({r.hello["env"]["ROLE_WORLD_SIZE"] for r in all_}, {str(len(all_))}, name)
+        self.assertEqual(len({r.hello["node"] for r in of_role["trainer"]}), 1)
+        self.assertNotEqual(of_role["loader"][0].hello["node"], of_role["trainer"][0].hello["node"])
+        self.assertEqual({r.hello["env"]["MUSTER_DEVICES"] for r in of_role["helper"]}, {""})
+        self.assertEqual({r.hello["env"]["WORLD_SIZE"] for r in ranks.values()}, {"5"})
+        os.kill(of_role["helper"][0].pid, signal.SIGKILL)
+        again = self.gang.gather(5)
+        for rank in ranks.values():
+            self.assertFalse(is_alive(rank.pid))
+        self.end_all(again)
+        detail = self.c.wait_job("roles")
+        self.assertEqual((detail["workload"]["phase"], detail["workload"]["restarts"]), ("succeeded", 1))
+
     def test_a_killed_rank_restarts_the_gang_and_is_blamed(self):
         job = self.submit("killed")
         ranks = self.gang.gather(4)

@@ -301,6 +301,8 @@ class Launch(LaunchTest):
                 while True: os.write(1, line)
             until(lambda: sum(os.path.getsize(os.path.join(os.environ["LOGS"], f))
                               for f in os.listdir(os.environ["LOGS"]) if f.startswith("rank-0")) > 4_000_000)
+            with open(f"/proc/{os.getppid()}/status") as status:
+                note("peak_kb", next(line.split()[1] for line in status if line.startswith("VmHWM")))
             raise RuntimeError("the other rank's own error")
             """), "--log-dir", logs, "--max-restarts", "0", LOGS=logs)
         self.assertEqual(code, 1, output[-2000:])
@@ -308,6 +310,7 @@ class Launch(LaunchTest):
         size = sum(os.path.getsize(os.path.join(logs, name)) for name in os.listdir(logs)
                    if name.startswith("rank-0."))
         self.assertLess(size, 14 * 1024 * 1024)
+        self.assertLess(int(self.note("peak_kb", 1)), 64 * 1024, "the launcher holds the log in memory")
 
     def test_output_that_is_no_text_is_shown_and_kept(self):
         code, output = self.launch(1, self.script("""

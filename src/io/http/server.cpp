@@ -14,6 +14,8 @@ namespace asio = boost::asio;
 using namespace detail;
 
 constexpr auto accept_pause = std::chrono::milliseconds(100); // when descriptors have run out
+constexpr auto shut_limit =
+    std::chrono::minutes(1); // every operation on a closed socket ends at once
 
 Error bind_error(const HttpServerOptions& options, const error_code& error) {
     const std::string port = std::to_string(options.port);
@@ -164,8 +166,7 @@ void HttpServer::stop(Duration grace) {
         impl_->everywhere(&IoThread::last_answers);
         if (!impl_->wait_closed(force_after)) {
             impl_->everywhere(&IoThread::shut_all);
-            impl_->wait_closed(
-                std::chrono::hours(1)); // every operation on a closed socket ends now
+            impl_->wait_closed(shut_limit);
         }
     }
     for (auto& thread : impl_->threads) thread->finish();
