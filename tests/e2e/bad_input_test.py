@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-from cluster import ApiError, ClusterTest
+from cluster import MUSTER, ApiError, ClusterTest
 from gang import RANK_SCRIPT, Gang
 
 RANK = [sys.executable, "-u", RANK_SCRIPT]
@@ -125,9 +125,12 @@ class Specs(ClusterTest):
             os.chmod(shared, 0o755)
             os.chmod(self.c.state, 0o711)
             known = self.c.client()
+            # The folder of the build may be one that other users cannot enter.
+            program = shutil.copy(MUSTER, shared)
             as_anyone = {"user": NOBODY, "group": NOBODY, "extra_groups": [],
                          "env": {"MUSTER_SERVER": known["server"], "MUSTER_TOKEN": known["token"],
-                                 "HOME": shared, "XDG_DATA_HOME": shared}, "cwd": shared}
+                                 "HOME": shared, "XDG_DATA_HOME": shared}, "cwd": shared,
+                         "program": program}
         done = self.c.cli("run", "--", script, **as_anyone)
         self.assertNotEqual(done.returncode, 0, done.stdout)
         self.assertIn(script, done.stderr)

@@ -219,9 +219,9 @@ class Cluster:
         known = self.client()
         return Api(known["server"], known["token"])
 
-    def cli(self, *words, limit=CLI_LIMIT_S, **options):
+    def cli(self, *words, limit=CLI_LIMIT_S, program=MUSTER, **options):
         """A finished `muster WORDS`: returncode, stdout, stderr as text (bytes that are no UTF-8 replaced)."""
-        return subprocess.run([MUSTER, *words], capture_output=True, text=True, errors="replace",
+        return subprocess.run([program, *words], capture_output=True, text=True, errors="replace",
                               timeout=limit, stdin=subprocess.DEVNULL,
                               env=self.environment(**options.pop("env", {})), **options)
 

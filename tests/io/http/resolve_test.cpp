@@ -1,5 +1,5 @@
 // Names that nobody resolves: this program's getaddrinfo() holds "slow.test" back, as a resolver
-// does whose servers are away.
+// does whose servers are away, and knows "quick.test".
 
 #include "io/http/client.hpp"
 #include "io/http/resolve.hpp"
@@ -37,6 +37,7 @@ extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo
         gate.changed.notify_all();
         return EAI_AGAIN;
     }
+    if (host != nullptr && std::string_view(host) == "quick.test" && by_name) host = "127.0.0.1";
     using Real = int (*)(const char*, const char*, const addrinfo*, addrinfo**);
     static const auto real = reinterpret_cast<Real>(::dlsym(RTLD_NEXT, "getaddrinfo"));
     return real(host, service, hints, found);
@@ -99,7 +100,7 @@ TEST_F(SlowNames, AWaitForAddressesHasALimit) {
     EXPECT_FALSE(addresses_of("slow.test", "80", Duration::millis(20)));
     EXPECT_TRUE(addresses_of("127.0.0.1", "80", Duration{}));
     EXPECT_TRUE(addresses_of("::1", "80", Duration{}));
-    EXPECT_TRUE(addresses_of("localhost", "80", Duration::seconds(20)));
+    EXPECT_TRUE(addresses_of("quick.test", "80", Duration::seconds(20)));
 }
 
 } // namespace
