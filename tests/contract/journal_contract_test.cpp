@@ -1,8 +1,7 @@
-// What every journal promises (runtime/ports.hpp), asked of the real ones and the fake alike.
+// What every journal promises (runtime/ports.hpp), asked of the real one and the fake alike.
 
 #include "../io/journal/support.hpp"
 
-#include "io/journal/file_journal.hpp"
 #include "runtime/memory_journal.hpp"
 
 namespace muster::io {
@@ -35,36 +34,6 @@ class SqliteForm {
     std::unique_ptr<OpenedJournal<CountingLedger>> opened_;
 };
 
-class FileForm {
-  public:
-    FileForm() { open(); }
-    void append(std::vector<FactRecord> records) { journal_->append(std::move(records)); }
-    bool settle(Sequence last) { return durable_ == last && orderly_; }
-    Sequence durable() { return durable_; }
-    void restart() { open(); }
-    std::vector<FactRecord> records() { return records_; }
-
-  private:
-    void open() {
-        journal_.reset();
-        auto opened = FileJournal<FactRecord>::open(folder_.path() + "/agent.journal", "boot",
-                                                    {[this](Sequence s) {
-                                                         orderly_ = orderly_ && s > durable_;
-                                                         durable_ = s;
-                                                     },
-                                                     {},
-                                                     {}});
-        ASSERT_TRUE(opened) << to_text(opened.error());
-        journal_ = std::move(opened->journal);
-        records_ = std::move(opened->records);
-    }
-    TemporaryFolder folder_;
-    std::unique_ptr<FileJournal<FactRecord>> journal_;
-    std::vector<FactRecord> records_;
-    Sequence durable_ = 0;
-    bool orderly_ = true;
-};
-
 class MemoryForm {
   public:
     void append(std::vector<FactRecord> records) { journal_.append(std::move(records)); }
@@ -87,7 +56,7 @@ class MemoryForm {
 
 template <class Form>
 class JournalContract : public testing::Test {};
-using Forms = testing::Types<SqliteForm, FileForm, MemoryForm>;
+using Forms = testing::Types<SqliteForm, MemoryForm>;
 TYPED_TEST_SUITE(JournalContract, Forms);
 
 TYPED_TEST(JournalContract, WhatIsDurableSurvivesARestartInOrder) {

@@ -1,6 +1,7 @@
 // A document that another process of Muster, of this version or another, has written: TYPE and
 // UNKNOWN come from CMakeLists.txt, one target each.
 
+#include "agent/ledger.hpp"
 #include "control/ledger.hpp"
 #include "model/facts.hpp"
 #include "model/launch_file.hpp"

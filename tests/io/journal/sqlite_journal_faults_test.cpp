@@ -1,7 +1,5 @@
 #include "support.hpp"
 
-#include "io/journal/file_journal.hpp"
-
 #include <csignal>
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -149,30 +147,6 @@ TEST(SqliteJournalFaults, AWriteErrorIsFinalAndNothingMoreIsAcknowledged) {
     opened->journal->append(facts_between(21, 30)); // dropped, never acknowledged
     EXPECT_EQ(hearing.durable(), 10);
     EXPECT_FALSE(opened->journal->stop());
-}
-
-TEST(FileJournalFaults, AFullDiskKeepsTheOrder) {
-    const SmallDisk disk;
-    NEEDS_MOUNT(disk);
-    const std::string path = disk.path() + "/agent.journal";
-    Sequence durable = 0;
-    int troubles = 0;
-    auto opened = FileJournal<FactRecord>::open(
-        path, "boot", {[&](Sequence s) { durable = s; }, [&](const Error&) { ++troubles; }, {}});
-    ASSERT_TRUE(opened) << to_text(opened.error());
-    opened->journal->append(facts_between(1, 5));
-    EXPECT_EQ(durable, 5);
-    disk.fill();
-    for (Sequence s = 6; s <= 105; ++s) opened->journal->append({fact_number(s)});
-    EXPECT_LT(durable, 105);
-    EXPECT_EQ(troubles, 1);
-    EXPECT_FALSE(opened->journal->retry());
-    disk.free();
-    EXPECT_TRUE(opened->journal->retry());
-    EXPECT_EQ(durable, 105);
-    auto again = FileJournal<FactRecord>::open(path, "boot", {});
-    ASSERT_TRUE(again) << to_text(again.error());
-    EXPECT_EQ(again->records, facts_between(1, 105));
 }
 
 } // namespace
