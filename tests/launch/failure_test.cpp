@@ -76,7 +76,7 @@ TEST(Failure, children_of_dead_ranks_are_gone_before_the_next_generation) {
     expect_clean(world);
     EXPECT_EQ(world.result().outcome, AttemptOutcome::succeeded);
     EXPECT_EQ(world.launcher(1).kills[1], 3);
-    const auto& summary = world.summaries().at(0);
+    const auto summary = world.summaries().at(0);
     EXPECT_GE(summary.torn_down_at - summary.detected_at, kill_retry * 2);
 }
 
@@ -129,7 +129,7 @@ TEST(Failure, ranks_that_ignore_sigterm_get_sigkill_after_a_short_grace) {
     });
     world.run();
     expect_clean(world);
-    const auto& summary = world.summaries().at(0);
+    const auto summary = world.summaries().at(0);
     EXPECT_GE(summary.torn_down_at - summary.detected_at, failure_grace_max);
     EXPECT_LT(summary.torn_down_at - summary.detected_at, failure_grace_max + Duration::millis(50));
 }
@@ -143,7 +143,7 @@ TEST(Failure, an_early_exit_with_0_is_flagged_after_the_limit) {
     });
     world.run();
     expect_clean(world);
-    const auto& summary = world.summaries().at(0);
+    const auto summary = world.summaries().at(0);
     EXPECT_EQ(summary.cause->reason.code, ReasonCode::early_exit);
     EXPECT_EQ(summary.cause->rank, 2);
     EXPECT_EQ(summary.cause->reason.have, 600);
@@ -161,7 +161,7 @@ TEST(Failure, the_limit_of_an_early_exit_is_the_specs) {
                 });
     world.run();
     expect_clean(world);
-    const auto& summary = world.summaries().at(0);
+    const auto summary = world.summaries().at(0);
     EXPECT_EQ(summary.cause->reason.code, ReasonCode::early_exit);
     EXPECT_NEAR((summary.detected_at - summary.fault_at).as_seconds(), 30, 1);
 }
