@@ -72,8 +72,11 @@ Result<ServerTokens> open_tokens(const std::string& state) {
 
 Status write_client_file(const std::string& state, const std::string& url,
                          const std::string& user_token) {
-    const std::string text = codec::pretty_json(codec::to_json(ClientFile{url, user_token}));
-    return io::write_file_atomically(state + "/client.json", text + "\n", 0600);
+    const std::string file = state + "/client.json";
+    const std::string text = codec::pretty_json(codec::to_json(ClientFile{url, user_token})) + "\n";
+    // As it is after most restarts, and then a full disk is no reason not to start.
+    if (const auto known = io::read_file(file); known && *known == text) return ok();
+    return io::write_file_atomically(file, text, 0600);
 }
 
 Result<ListenAddress> parse_listen(const std::string& text) {

@@ -90,8 +90,11 @@ Result<std::string> Api::ask(const http::HttpCall& call) {
     auto answer = client_.request(call);
     if (!answer) {
         Error error = answer.error();
-        if (error.code == Code::deadline_exceeded && call.method != "GET")
+        if (error.code == Code::deadline_exceeded && call.method != "GET") {
             error.code = Code::unknown_outcome;
+            error.hint =
+                say("it may still do what was asked: look (muster jobs) before you ask again");
+        }
         if (error.code == Code::unknown_outcome) return fail(std::move(error));
         return fail(unreachable(std::move(error), place_));
     }

@@ -16,10 +16,10 @@ ExitCode exit_code_of(const Error& error) {
     case Code::permission_denied:
     case Code::unauthenticated:
     case Code::resource_exhausted: return exit_refused;
-    case Code::unavailable: return exit_unreachable;
+    case Code::unavailable:
+    case Code::unknown_outcome: return exit_unreachable;
     case Code::deadline_exceeded: return exit_timeout;
     case Code::data_loss: return exit_broken_data;
-    case Code::unknown_outcome:
     case Code::internal: return exit_error;
     }
     return exit_error;

@@ -113,6 +113,26 @@ class Disk(ClusterTest):
         self.assertEqual(self.log().count("journal_waits"), self.log().count("journal_writes_again"))
         self.assertIn("journal_waits", self.log())
 
+    def test_a_server_that_is_started_again_on_it_answers_and_goes_on_once_there_is_room(self):
+        self.c.submit(["true"], name="before")
+        self.c.wait_job("before")
+        self.c.kill_server()
+        fill(self.filler)
+        self.c.start_server()  # returns once it answers
+        self.assertEqual([job["name"] for job in self.get("/v1/workloads?all=true")["items"]], ["before"])
+        os.unlink(self.filler)
+        spec = {"workdir": "/", "name": "after", "roles": [{"command": ["true"]}]}
+
+        def taken():
+            try:
+                return self.c.api().post("/v1/workloads", spec, headers={"Client-Token": "after"})
+            except ApiError as error:  # it may find out only now
+                self.assertEqual(error.status, 503, error)
+                return None
+
+        until(taken, TOLD_LIMIT_S, "the next job is taken")
+        self.assertEqual(self.c.wait_job("after")["workload"]["phase"], "succeeded")
+
     def test_a_job_that_fills_the_disk_and_succeeds_has_succeeded(self):
         self.c.submit([sys.executable, "-c", FILL], name="fills", env={"FILLER": self.filler}, workdir="/")
         until(lambda: os.path.exists(self.filler) and not self.c.launchers(), 60, "the launcher's end")
