@@ -54,10 +54,10 @@ int run_managed(const std::string& attempt_dir) {
 
 } // namespace
 
-int run_launch(const LaunchOptions& options) {
-    if (!options.attempt_dir.empty()) return run_managed(options.attempt_dir);
+int run_launch(const cli::LaunchFlags& flags) {
+    if (!flags.attempt_dir.empty()) return run_managed(flags.attempt_dir);
     io::SystemClock clock({.not_before = {}, .read = {}, .tell = io::log_clock_news});
-    auto setup = standalone_setup(options, clock.now());
+    auto setup = standalone_setup(flags, clock.now());
     if (!setup) return refuse(setup.error(), exit_usage);
     return Launcher(std::move(*setup), clock).run();
 }

@@ -49,14 +49,14 @@ std::string trimmed(std::string text) {
     return text;
 }
 
-std::vector<std::string> rank_command(const LaunchOptions& options) {
+std::vector<std::string> rank_command(const cli::LaunchFlags& flags) {
     std::vector<std::string> command;
-    if (!options.no_python) {
+    if (!flags.no_python) {
         const std::string python = environment("MUSTER_PYTHON");
         command = {python.empty() ? "python3" : python, "-u"};
-        if (options.module) command.push_back("-m");
+        if (flags.module) command.push_back("-m");
     }
-    command.insert(command.end(), options.command.begin(), options.command.end());
+    command.insert(command.end(), flags.command.begin(), flags.command.end());
     return command;
 }
 
@@ -100,19 +100,19 @@ Result<LaunchSetup> managed_setup(const std::string& attempt_dir) {
     return setup;
 }
 
-Result<LaunchSetup> standalone_setup(const LaunchOptions& options, Instant now) {
-    if (options.command.empty())
+Result<LaunchSetup> standalone_setup(const cli::LaunchFlags& flags, Instant now) {
+    if (flags.command.empty())
         return fail(Code::invalid_argument, "there is nothing to launch",
                     "give a script: muster launch --nproc-per-node 4 train.py", "command");
     WorkloadSpec spec;
     Role role;
-    role.ranks = options.nproc_per_node;
-    role.ranks_per_node = options.nproc_per_node;
+    role.ranks = flags.nproc_per_node;
+    role.ranks_per_node = flags.nproc_per_node;
     role.devices_per_rank = 0;
-    role.command = rank_command(options);
+    role.command = rank_command(flags);
     spec.roles = {role};
     spec.workdir = current_folder();
-    spec.restarts.per_ten_minutes = options.max_restarts;
+    spec.restarts.per_ten_minutes = flags.max_restarts;
     auto checked = checked_spec(std::move(spec));
     if (!checked) {
         Error error = checked.error();
@@ -127,13 +127,13 @@ Result<LaunchSetup> standalone_setup(const LaunchOptions& options, Instant now) 
     order.name = default_name(*checked, order.workload);
     order.spec = std::move(*checked);
     PlacedNode node{NodeName{standalone_node}, 1, {}};
-    for (std::int64_t i = 0; i < options.nproc_per_node; ++i)
+    for (std::int64_t i = 0; i < flags.nproc_per_node; ++i)
         node.seats.push_back(Seat{order.spec.roles[0].name, {}});
     order.placement.nodes = {std::move(node)};
     setup.config.standalone = true;
     setup.config.address = loopback;
     setup.node = NodeName{standalone_node};
-    setup.log_folder = options.log_dir;
+    setup.log_folder = flags.log_dir;
     setup.checkpoint_dir = order.spec.workdir + "/.muster/checkpoints";
     if (const auto wish = environment("MUSTER_CHECKPOINT_DIR"); !wish.empty())
         setup.checkpoint_dir = wish;

@@ -25,6 +25,6 @@ struct LaunchSetup {
 
 Result<LaunchSetup> managed_setup(const std::string& attempt_dir);
 /// The run gets an id from the kernel's random numbers.
-Result<LaunchSetup> standalone_setup(const LaunchOptions& options, Instant now);
+Result<LaunchSetup> standalone_setup(const cli::LaunchFlags& flags, Instant now);
 
 } // namespace muster::app

@@ -34,18 +34,6 @@ int agent(const cli::AgentFlags& flags) {
     return finish(app::run_agent(options));
 }
 
-int launch(const cli::LaunchFlags& flags) {
-    app::LaunchOptions options;
-    options.attempt_dir = flags.attempt_dir;
-    options.nproc_per_node = flags.nproc_per_node;
-    options.max_restarts = flags.max_restarts;
-    options.no_python = flags.no_python;
-    options.module = flags.module;
-    options.log_dir = flags.log_dir;
-    options.command = flags.command;
-    return app::run_launch(options);
-}
-
 int up(const cli::UpFlags& flags) {
     app::UpOptions options;
     options.state = flags.state;
@@ -64,7 +52,7 @@ int main(int argc, char** argv) {
     cli::PartVerbs parts;
     parts.server = server;
     parts.agent = agent;
-    parts.launch = launch;
+    parts.launch = app::run_launch;
     parts.up = up;
     parts.down = down;
     return cli::run({argv + (argc > 0 ? 1 : 0), argv + argc}, parts);

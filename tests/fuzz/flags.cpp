@@ -16,14 +16,7 @@ using namespace muster;
 constexpr Instant now{1'800'000'000'000'000'000};
 
 int launch_with(const cli::LaunchFlags& flags) {
-    app::LaunchOptions options;
-    options.nproc_per_node = flags.nproc_per_node;
-    options.max_restarts = flags.max_restarts;
-    options.no_python = flags.no_python;
-    options.module = flags.module;
-    options.log_dir = flags.log_dir;
-    options.command = flags.command;
-    const auto setup = app::standalone_setup(options, now);
+    const auto setup = app::standalone_setup(flags, now);
     if (!setup) {
         REQUIRE(!to_text(setup.error()).empty(), "an error says what is wrong");
         return 1;
