@@ -89,6 +89,11 @@ void finish(CoreState& state, const WorkloadRecord& workload, WorkloadPhase phas
     state.emit(actor_controller, WorkloadFinished{workload.id, phase, exit_code, reason});
 }
 
+/// Somebody cancelled it, whatever its last attempt ended of.
+Reason cancel_reason(const WorkloadRecord& workload, const Reason& otherwise) {
+    return workload.stop_reason.code == ReasonCode::none ? otherwise : workload.stop_reason;
+}
+
 /// A lost attempt: another one within the budget, or a verdict.
 void recover(CoreState& state, const WorkloadRecord& workload, const AttemptRecord& attempt) {
     recovery::Failure failure;
@@ -116,7 +121,8 @@ bool settle_one(CoreState& state, const WorkloadId& id) {
     if (is_terminal(workload.phase)) return true;
     if (workload.phase == WorkloadPhase::queued) {
         if (!workload.stop_asked) return true;
-        finish(state, workload, WorkloadPhase::cancelled, exit_cancelled, workload.reason);
+        finish(state, workload, WorkloadPhase::cancelled, exit_cancelled,
+               cancel_reason(workload, workload.reason));
         return true;
     }
     if (workload.phase != WorkloadPhase::stopping) return false; // a cancel on its way
@@ -127,7 +133,8 @@ bool settle_one(CoreState& state, const WorkloadId& id) {
         finish(state, workload, WorkloadPhase::succeeded, 0, attempt.reason);
         break;
     case AttemptOutcome::cancelled:
-        finish(state, workload, WorkloadPhase::cancelled, exit_code_of(attempt), attempt.reason);
+        finish(state, workload, WorkloadPhase::cancelled, exit_code_of(attempt),
+               cancel_reason(workload, attempt.reason));
         break;
     case AttemptOutcome::failed:
         finish(state, workload, WorkloadPhase::failed, exit_code_of(attempt), attempt.reason);
@@ -135,7 +142,8 @@ bool settle_one(CoreState& state, const WorkloadId& id) {
     case AttemptOutcome::lost:
     case AttemptOutcome::none:
         if (workload.stop_asked)
-            finish(state, workload, WorkloadPhase::cancelled, exit_cancelled, attempt.reason);
+            finish(state, workload, WorkloadPhase::cancelled, exit_cancelled,
+                   cancel_reason(workload, attempt.reason));
         else
             recover(state, workload, attempt);
         break;
@@ -216,7 +224,7 @@ void lose_launcher(CoreState& state, const AttemptKey& key, const NodeName& node
     if (attempt == nullptr || attempt->number != key.attempt) return; // by another of its launchers
     if (workload.stop_asked)
         return end_attempt(state, key.workload, AttemptOutcome::cancelled, std::nullopt,
-                           workload.reason);
+                           cancel_reason(workload, workload.reason));
     end_attempt(
         state, key.workload, AttemptOutcome::lost, std::nullopt,
         {ReasonCode::launcher_lost, node.text, 0, 0,
@@ -257,9 +265,11 @@ void enforce_cancels(CoreState& state) {
         const Instant limit = workload.stop_asked_at + workload.spec.stop_grace + cancel_extra;
         if (limit <= state.now) overdue.push_back(id);
     }
-    for (const auto& id : overdue)
+    for (const auto& id : overdue) {
+        const auto& workload = *state.ledger.workload(id);
         end_attempt(state, id, AttemptOutcome::cancelled, std::nullopt,
-                    state.ledger.workload(id)->reason);
+                    cancel_reason(workload, workload.reason));
+    }
 
     std::vector<std::pair<AttemptKey, std::int64_t>> silent;
     for (const auto& [member, since] : state.live.members_gone)

@@ -158,6 +158,7 @@ struct Applier {
         auto& asked = workload(fact.id);
         asked.stop_asked = true;
         asked.stop_asked_at = record.at;
+        asked.stop_reason = fact.reason;
         asked.reason = fact.reason;
     }
 

@@ -65,7 +65,8 @@ struct WorkloadRecord {
     Instant not_before;  // back-off after a requeue
     bool stop_asked = false;
     Instant stop_asked_at;
-    Reason reason; // of the newest transition
+    Reason stop_reason; // who asked; none in snapshots from before it was kept
+    Reason reason;      // of the newest transition
     std::int64_t exit_code = 0;
     std::string client_token;
     std::vector<AttemptRecord> attempts; // oldest first, bounded
@@ -82,9 +83,9 @@ struct WorkloadRecord {
     const AttemptRecord* attempt(AttemptNumber number) const;
 };
 MUSTER_DESCRIBE(WorkloadRecord, id, name, spec, phase, submitted_by, submitted_at, finished_at,
-                not_before, stop_asked, stop_asked_at, reason, exit_code, client_token, attempts,
-                attempts_made, restarts, recent_restarts, last_step, failures_without_step,
-                own_failures_without_step)
+                not_before, stop_asked, stop_asked_at, stop_reason, reason, exit_code, client_token,
+                attempts, attempts_made, restarts, recent_restarts, last_step,
+                failures_without_step, own_failures_without_step)
 
 inline constexpr std::size_t attempts_kept_max = 32;
 inline constexpr Generation generation_max = 1'000'000; // a beat that names a later one is wrong

@@ -257,6 +257,23 @@ TEST(Control, CancelReachesTheLeadAndIsEnforcedWhenItDoesNotAnswer) {
               ReasonCode::cancelled_by_user);
 }
 
+TEST(Control, ACancelledJobWhoseNodeIsLostWasCancelledBySomebody) {
+    Harness h;
+    h.beat("n1");
+    const auto job = h.submit(job_spec(1));
+    h.obey("n1", *h.beat("n1"));
+    h.run_generation(job.id, 1, 1, 1);
+    h.ask(Cancel{"train"});
+    h.pass(Duration::seconds(20)); // the node is lost before the job has ended
+    const auto detail = h.get("train");
+    EXPECT_EQ(detail.workload.phase, WorkloadPhase::cancelled);
+    EXPECT_EQ(detail.workload.reason.code, ReasonCode::cancelled_by_user);
+    EXPECT_EQ(detail.workload.reason.subject, "user:root");
+    EXPECT_EQ(detail.workload.exit_code, exit_cancelled);
+    EXPECT_EQ(detail.attempts.at(0).reason.code, ReasonCode::node_lost);
+    h.restart();
+}
+
 TEST(Control, ACancelledQueuedJobNeverStarts) {
     Harness h;
     h.submit(job_spec(1));

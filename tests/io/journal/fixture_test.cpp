@@ -71,5 +71,21 @@ TEST(Fixture, JournalWithAStepOnRecordDecodesAndReplays) {
     expect_snapshot_reads_back(ledger);
 }
 
+/// A snapshot from before the reason of a cancel was kept beside that of the newest transition.
+TEST(Fixture, SnapshotWithoutTheReasonOfACancelReads) {
+    control::Ledger ledger;
+    const WorkloadId id{RawId{1, 1}};
+    auto& job = ledger.workloads[id];
+    job.id = id;
+    job.stop_asked = true;
+    auto text = codec::to_json(ledger, codec::Style::exact);
+    const auto at = text.find("\"stop_reason\":{");
+    ASSERT_NE(at, std::string::npos) << text;
+    text.erase(at, text.find("},", at) + 2 - at);
+    const auto read = codec::from_json<control::Ledger>(text);
+    ASSERT_TRUE(read) << to_text(read.error());
+    EXPECT_EQ(*read, ledger);
+}
+
 } // namespace
 } // namespace muster::io
