@@ -44,7 +44,9 @@ std::string what_is(const json::value& value) {
     case json::kind::bool_: return value.get_bool() ? "true" : "false";
     case json::kind::int64: return "the number " + std::to_string(value.get_int64());
     case json::kind::uint64: return "the number " + std::to_string(value.get_uint64());
-    case json::kind::double_: return "the number " + to_json(value.get_double());
+    case json::kind::double_:
+        if (!std::isfinite(value.get_double())) return "a number that is too large";
+        return "the number " + to_json(value.get_double());
     case json::kind::string: return "the text " + shortened(view(value.get_string()));
     case json::kind::array: return "a list";
     case json::kind::object: return "an object";

@@ -1,5 +1,7 @@
 #include "model/spec.hpp"
 
+#include "base/text.hpp"
+
 #include <algorithm>
 #include <set>
 
@@ -30,6 +32,9 @@ Status check_env(const std::string& at, const Role& role) {
         if (key.empty() || key.find('=') != std::string::npos ||
             key.find('\0') != std::string::npos)
             return wrong(at + ".env", "\"" + key + "\" is not a name of a variable");
+        if (std::ranges::any_of(key, [](char c) { return (c > 0 && c <= ' ') || c == 127; }))
+            return wrong(at + ".env", "\"" + key + "\" is not a name of a variable: it has a blank",
+                         "use letters, digits and '_'");
         if (value.find('\0') != std::string::npos)
             return wrong(at + ".env." + key, "a value cannot hold a zero byte");
         if (key.starts_with("MUSTER_"))
@@ -106,10 +111,12 @@ Result<WorkloadSpec> checked_spec(WorkloadSpec spec) {
     if (auto s = in_range("restarts.per_day", spec.restarts.per_day, {0, restarts_max}); !s)
         return fail(s.error());
     if (spec.stop_grace < Duration{} || spec.stop_grace > stop_grace_max)
-        return wrong("stop_grace", "is out of range", "give a duration from 0s to 1h");
+        return wrong("stop_grace", to_text(spec.stop_grace) + " is out of range",
+                     "give a duration from 0s to 1h");
     if (spec.early_exit_limit < early_exit_limit_min ||
         spec.early_exit_limit > early_exit_limit_max)
-        return wrong("early_exit_limit", "is out of range", "give a duration from 1s to 24h");
+        return wrong("early_exit_limit", to_text(spec.early_exit_limit) + " is out of range",
+                     "give a duration from 1s to 24h");
     return spec;
 }
 

@@ -132,6 +132,8 @@ TEST(SpecFromFlags, RefusalsNameTheFlag) {
         {"command", [](RunFlags& f) { f.command = {"nosuchprogram"}; }},
         {"command", [](RunFlags& f) { f.command = {"./nosuchprogram"}; }},
         {"env", [](RunFlags& f) { f.env = {"=x"}; }},
+        {"roles[0].env", [](RunFlags& f) { f.env = {"A B=1"}; }},
+        {"roles[0].env", [](RunFlags& f) { f.env = {"A\tB=1"}; }},
         {"roles[0].env.MUSTER_RANK", [](RunFlags& f) { f.env = {"MUSTER_RANK=1"}; }},
         {"nodes", [](RunFlags& f) { f.nodes = 0; }},
         {"nodes", [](RunFlags& f) { f.nodes = -1; }},

@@ -55,6 +55,7 @@ TEST(Json, ErrorsNameThePlace) {
     EXPECT_EQ(error_of(R"({"roles":[{"ranks":2}]})"), "roles[0].command: required key is missing");
     EXPECT_EQ(error_of(R"({"roles":[],"roles":[]})"),
               "roles: the key is given twice (keep one of them)");
+    EXPECT_EQ(error_of(R"({"priority":1e999})").find("null"), std::string::npos);
     EXPECT_EQ(error_of(R"({"roles":[{"command":["a"],"env":{"A":"1","A":"2"}}]})"),
               "roles[0].env.A: the key is given twice (keep one of them)");
     EXPECT_EQ(error_of(R"({"roles":[],"priority":99999999999999999999})"),
