@@ -1,4 +1,4 @@
-// Liveness, the ends of attempts, what follows from them, and planning.
+// Liveness, the ends of attempts and what follows from them.
 
 #include "base/text.hpp"
 #include "control/core_state.hpp"
@@ -151,13 +151,6 @@ bool settle_one(CoreState& state, const WorkloadId& id) {
     return true;
 }
 
-/// With nothing free.
-scheduler::NodeState node_state(const NodeRecord& node) {
-    const auto devices = std::ssize(node.inventory.devices);
-    const auto helpers = std::max<std::int64_t>({1, devices, node.inventory.cpus});
-    return {node.name, node.incarnation, {}, devices, helpers};
-}
-
 } // namespace
 
 void end_attempt(CoreState& state, const WorkloadId& id, AttemptOutcome outcome,
@@ -296,69 +289,6 @@ void settle(CoreState& state) {
     const auto stopping = state.live.stopping;
     for (const auto& id : stopping)
         if (settle_one(state, id)) state.live.stopping.erase(id);
-}
-
-std::vector<scheduler::NodeState> all_nodes(const CoreState& state) {
-    std::vector<scheduler::NodeState> nodes;
-    for (const auto& [name, node] : state.ledger.nodes) nodes.push_back(node_state(node));
-    return nodes;
-}
-
-scheduler::State scheduler_state(const CoreState& state) {
-    scheduler::State input;
-    for (const auto& [name, node] : state.ledger.nodes) {
-        const auto agent = state.live.agents.find(name);
-        const bool has_agent = agent != state.live.agents.end() &&
-                               state.now - agent->second.beat_at < state.config.suspect_after;
-        auto at = node_state(node);
-        const auto devices = at.devices;
-        if (accepts_work(node) && has_agent) {
-            for (const auto& device : node.inventory.devices)
-                if (!node.holders.contains(device.index)) at.free.push_back(device.index);
-            input.nodes.push_back(std::move(at));
-        } else if (!node.lost && has_agent) {
-            input.barred.push_back({std::move(at),
-                                    {ReasonCode::cordoned_devices, name.text, devices, 0,
-                                     node.cordons.front().reason}});
-        } else {
-            input.barred.push_back(
-                {std::move(at), {ReasonCode::silent_devices, name.text, devices, 0, ""}});
-        }
-        std::int64_t held = 0;
-        for (const auto& [device, key] : node.holders) {
-            const auto* workload = state.ledger.workload(key.workload);
-            const auto* attempt = workload == nullptr ? nullptr : workload->attempt(key.attempt);
-            if (attempt != nullptr && attempt->state == AttemptState::ended) ++held;
-        }
-        if (held > 0) input.held.push_back({name, held});
-    }
-    for (const auto& id : state.live.queued) {
-        const auto& workload = *state.ledger.workload(id);
-        if (workload.stop_asked) continue;
-        input.pending.push_back({id, workload.name, workload.spec.priority, workload.submitted_at,
-                                 workload.not_before, &workload.spec});
-    }
-    return input;
-}
-
-void plan_if_needed(CoreState& state) {
-    auto& live = state.live;
-    if (!live.plan_needed && state.now < live.plan_at) return;
-    live.plan_needed = false;
-    live.plan_at = Instant::never();
-    if (live.queued.empty()) return;
-    auto input = scheduler_state(state);
-    auto plan = scheduler::plan(input, state.now);
-    live.plan_at = plan.next_at;
-    live.waiting = std::move(plan.waiting);
-    for (auto& admission : plan.admissions) {
-        const auto& workload = *state.ledger.workload(admission.id);
-        const AttemptNumber number = workload.attempts_made + 1;
-        state.emit(actor_scheduler,
-                   WorkloadAdmitted{admission.id, number, std::move(admission.placement),
-                                    std::move(admission.reason)});
-    }
-    live.plan_needed = false; // admissions take devices, they free none
 }
 
 } // namespace muster::control

@@ -2,6 +2,7 @@
 
 #include "base/require.hpp"
 #include "control/core_state.hpp"
+#include "control/scheduling.hpp"
 
 #include <algorithm>
 
@@ -39,15 +40,8 @@ struct Marker {
     }
     void operator()(const NodeCordoned&) const { live.plan_needed = true; }
     void operator()(const NodeUncordoned&) const { live.plan_needed = true; }
-    void operator()(const WorkloadSubmitted& fact) const {
-        live.queued.insert(fact.id);
-        live.plan_needed = true;
-    }
-    void operator()(const WorkloadAdmitted& fact) const {
-        live.queued.erase(fact.id);
-        live.waiting.erase(fact.id);
-        nodes_of(fact.id, fact.attempt);
-    }
+    void operator()(const WorkloadSubmitted&) const { live.plan_needed = true; }
+    void operator()(const WorkloadAdmitted& fact) const { nodes_of(fact.id, fact.attempt); }
     void operator()(const WorkloadStopAsked& fact) const {
         live.stopping.insert(fact.id);
         if (const auto* workload = ledger.workload(fact.id))
@@ -70,13 +64,10 @@ struct Marker {
     }
     void operator()(const WorkloadRequeued& fact) const {
         live.stopping.erase(fact.id);
-        live.queued.insert(fact.id);
         live.plan_needed = true;
     }
     void operator()(const WorkloadFinished& fact) const {
         live.stopping.erase(fact.id);
-        live.queued.erase(fact.id);
-        live.waiting.erase(fact.id);
         live.changed_workloads.insert(fact.id);
         live.plan_needed = true;
     }
@@ -103,7 +94,6 @@ void begin(CoreState& state) {
         state.emit(actor_controller,
                    InstallationCreated{state.config.installation, state.config.cluster});
     for (const auto& [id, workload] : state.ledger.workloads) {
-        if (workload.phase == WorkloadPhase::queued) live.queued.insert(id);
         if (workload.phase == WorkloadPhase::stopping || workload.stop_asked)
             if (!is_terminal(workload.phase)) live.stopping.insert(id);
         note_members_gone(state, workload);
@@ -131,6 +121,7 @@ void CoreState::emit(const std::string& actor, Fact fact) {
     REQUIRE(out != nullptr, "facts are made within a step");
     FactRecord record{ledger.last_sequence + 1, now, actor, std::move(fact)};
     ledger.apply(record);
+    scheduling.apply(record.fact, record.at);
     std::visit(Marker{live, ledger}, record.fact);
     out->facts.push_back(std::move(record));
 }
@@ -139,12 +130,14 @@ ControlCore::ControlCore(ControlConfig config, Ledger ledger)
     : state_(std::make_unique<CoreState>()) {
     state_->config = std::move(config);
     state_->ledger = std::move(ledger);
+    state_->scheduling = scheduling_of(state_->ledger);
 }
 ControlCore::~ControlCore() = default;
 ControlCore::ControlCore(ControlCore&&) noexcept = default;
 ControlCore& ControlCore::operator=(ControlCore&&) noexcept = default;
 
 const Ledger& ControlCore::ledger() const { return state_->ledger; }
+const scheduler::State& ControlCore::scheduling() const { return state_->scheduling; }
 
 AnswerRequest ControlCore::read(Instant now, const RequestAsked& asked, Ledger& ledger) {
     REQUIRE(is_plain_read(asked.request), "only reads are answered from another ledger");

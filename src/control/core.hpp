@@ -10,6 +10,7 @@
 #include "control/ledger.hpp"
 #include "control/requests.hpp"
 #include "model/orders.hpp"
+#include "scheduler/state.hpp"
 
 #include <memory>
 #include <variant>
@@ -91,6 +92,8 @@ class ControlCore {
     /// nothing.
     AnswerRequest read(Instant now, const RequestAsked& asked, Ledger& ledger);
     const Ledger& ledger() const;
+    /// What the scheduler works on: equal to scheduling_of(ledger()) after every step.
+    const scheduler::State& scheduling() const;
 
   private:
     std::unique_ptr<CoreState> state_;

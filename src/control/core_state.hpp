@@ -4,6 +4,7 @@
 
 #include "control/core.hpp"
 #include "control/live.hpp"
+#include "scheduler/state.hpp"
 
 #include <string>
 
@@ -16,6 +17,7 @@ using ControlDecision = Decision<FactRecord, ControlCommand>;
 struct CoreState {
     ControlConfig config;
     Ledger ledger;
+    scheduler::State scheduling; // kept by the same facts: scheduling_of(ledger), always
     Live live;
     Instant now;
     ControlDecision* out = nullptr; // of the step being made
@@ -54,7 +56,7 @@ inline std::string actor_node(const NodeName& node) { return "node:" + node.text
 void on_agent(CoreState& state, const AgentAsked& asked);
 void on_launcher(CoreState& state, const LauncherAsked& asked);
 
-// ---- attempts.cpp: liveness, ends, settlement, planning
+// ---- attempts.cpp: liveness, ends, settlement
 void judge_liveness(CoreState& state);
 void judge_launchers(CoreState& state);
 void end_attempt(CoreState& state, const WorkloadId& id, AttemptOutcome outcome,
@@ -64,10 +66,11 @@ void note_closed(CoreState& state, const AttemptKey& key,
                  const std::vector<GenerationSummary>& closed, const std::string& actor);
 void enforce_cancels(CoreState& state);
 void settle(CoreState& state);
+
+// ---- scheduling.cpp: planning
 void plan_if_needed(CoreState& state);
-scheduler::State scheduler_state(const CoreState& state);
-/// Every node known, also lost and cordoned ones, as if empty.
-std::vector<scheduler::NodeState> all_nodes(const CoreState& state);
+/// Tells the scheduler whose agents are in contact now.
+void note_contact(CoreState& state);
 
 // ---- orders.cpp: desired state and held polls
 AgentOrder agent_order(const CoreState& state, const NodeName& node, const AgentLive& agent);

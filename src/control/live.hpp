@@ -5,7 +5,6 @@
 #include "control/requests.hpp"
 #include "model/facts.hpp"
 #include "model/orders.hpp"
-#include "scheduler/scheduler.hpp"
 
 #include <map>
 #include <optional>
@@ -116,10 +115,9 @@ struct Live {
     std::set<std::pair<AttemptKey, std::int64_t>> polled_launchers;
     /// Launchers (attempt, index) that left without a result, and since when.
     std::map<std::pair<AttemptKey, std::int64_t>, Instant> members_gone;
-    std::set<WorkloadId> stopping;                     // ended attempts, to be settled
-    std::set<WorkloadId> changed_workloads;            // whose awaits are to be looked at
-    std::map<WorkloadId, std::vector<Reason>> waiting; // of the last plan
-    std::set<WorkloadId> queued;                       // phase queued: what the planner looks at
+    std::set<WorkloadId> stopping;          // ended attempts, to be settled
+    std::set<WorkloadId> changed_workloads; // whose awaits are to be looked at
+    std::optional<WorkloadId> blocker;      // of the last plan: others wait behind it
 };
 
 } // namespace muster::control

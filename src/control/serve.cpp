@@ -3,6 +3,7 @@
 #include "base/require.hpp"
 #include "control/core_state.hpp"
 #include "model/spec.hpp"
+#include "scheduler/scheduler.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -23,34 +24,39 @@ WhyItem why_item(const Reason& reason) { return {reason, explain(reason), unbloc
 
 /// Refuses what no machine of the cluster could ever run, while there are machines to judge by.
 Status check_possible(const CoreState& state, const WorkloadSpec& spec) {
-    const auto nodes = all_nodes(state);
-    if (nodes.empty()) return ok();
-    const auto never = scheduler::never_fits(nodes, spec);
+    if (state.scheduling.nodes.empty()) return ok();
+    const auto never = scheduler::never_fits(state.scheduling, scheduler::shape_of(spec));
     if (!never) return ok();
     return fail(Code::failed_precondition, explain(*never),
                 "it starts when " + unblocks_when(*never), "roles");
 }
 
+std::string would_start_on(const Placement& placement) {
+    std::string text;
+    for (const auto& node : placement.nodes)
+        text += (text.empty() ? "; would start on " : ", ") + node.node.text + " (" +
+                std::to_string(node.seats.size()) + (node.seats.size() == 1 ? " rank)" : " ranks)");
+    return text;
+}
+
 /// What a plan made now would do with the spec; takes nothing.
-std::vector<WhyItem> dry_plan(const CoreState& state, const WorkloadSpec& spec,
-                              const WorkloadId& id) {
-    auto input = scheduler_state(state);
-    input.pending.push_back(
-        {id, WorkloadName{"this-job"}, spec.priority, state.now, Instant{}, &spec});
-    const auto plan = scheduler::plan(input, state.now);
-    std::vector<WhyItem> items;
+std::vector<WhyItem> dry_plan(CoreState& state, const WorkloadSpec& spec, const WorkloadId& id) {
+    note_contact(state);
+    scheduler::State scratch = state.scheduling;
+    scratch.apply(WorkloadSubmitted{id, WorkloadName{"this-job"}, spec, "", {}}, state.now);
+    const auto plan = scheduler::plan(scratch, state.now);
     for (const auto& admission : plan.admissions) {
-        if (admission.id != id) continue;
-        auto item = why_item(admission.reason);
-        for (const auto& node : admission.placement.nodes)
-            item.text +=
-                (&node == &admission.placement.nodes.front() ? "; would start on " : ", ") +
-                node.node.text + " (" + std::to_string(node.seats.size()) +
-                (node.seats.size() == 1 ? " rank)" : " ranks)");
-        items.push_back(std::move(item));
+        if (admission.id == id) {
+            auto item = why_item(admission.reason);
+            item.text += would_start_on(admission.placement);
+            return {item};
+        }
+        scratch.apply(WorkloadAdmitted{admission.id, 1, admission.placement, admission.reason},
+                      state.now);
     }
-    if (const auto waiting = plan.waiting.find(id); waiting != plan.waiting.end())
-        for (const auto& reason : waiting->second) items.push_back(why_item(reason));
+    std::vector<WhyItem> items;
+    for (const auto& reason : scheduler::why_waiting(scratch, plan.blocker, id, state.now))
+        items.push_back(why_item(reason));
     return items;
 }
 
@@ -158,6 +164,7 @@ struct Asker {
                                    : Answer(detail_of(state, *workload)));
     }
     void operator()(const Why& why) const {
+        note_contact(state);
         const auto* workload = find_workload(state, why.job);
         answer(workload == nullptr ? Answer(no_such_job(why.job))
                                    : Answer(why_of(state, *workload)));

@@ -2,6 +2,7 @@
 
 #include "control/core_state.hpp"
 #include "goodput/goodput.hpp"
+#include "scheduler/scheduler.hpp"
 
 #include <algorithm>
 
@@ -171,16 +172,10 @@ WhyView why_of(const CoreState& state, const WorkloadRecord& workload) {
         if (reason.code == ReasonCode::none || told) return;
         why.items.push_back({reason, explain(reason), unblocks_when(reason)});
     };
-    if (workload.phase == WorkloadPhase::queued) {
-        const auto waiting = state.live.waiting.find(workload.id);
-        if (waiting != state.live.waiting.end())
-            for (auto reason : waiting->second) {
-                if (reason.code == ReasonCode::backing_off)
-                    reason.need = std::max<std::int64_t>(
-                        0, (workload.not_before - state.now).ns / 1'000'000'000 + 1);
-                add(reason);
-            }
-    }
+    if (workload.phase == WorkloadPhase::queued)
+        for (const auto& reason :
+             scheduler::why_waiting(state.scheduling, state.live.blocker, workload.id, state.now))
+            add(reason);
     add(workload.reason);
     for (auto it = workload.attempts.rbegin(); it != workload.attempts.rend(); ++it) {
         for (auto closed = it->generations.rbegin(); closed != it->generations.rend(); ++closed)

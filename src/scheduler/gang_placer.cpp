@@ -2,24 +2,24 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace muster::scheduler {
 namespace {
 
-std::int64_t devices_on_a_node(const Role& role) {
+std::int64_t devices_on_a_node(const RoleShape& role) {
     return role.devices_per_rank * role.ranks_per_node.value_or(1);
 }
 
 } // namespace
 
-GangPlacer::GangPlacer(const State& state, const WorkloadSpec& spec)
-    : state_(state), spec_(spec), ranks_(spec.roles.size(), Counts(state.nodes.size())) {
-    for (const auto& node : state.nodes)
-        free_.push_back(static_cast<std::int64_t>(node.free.size()));
-    for (std::size_t r = 0; r < spec.roles.size(); ++r)
-        (spec.roles[r].devices_per_rank == 0 ? helpers_ : order_).push_back(r);
+GangPlacer::GangPlacer(std::vector<Room> rooms, const Shape& shape)
+    : rooms_(std::move(rooms)), shape_(shape), ranks_(shape.roles.size(), Counts(rooms_.size())) {
+    for (const auto& room : rooms_) free_.push_back(std::ssize(*room.devices));
+    for (std::size_t r = 0; r < shape.roles.size(); ++r)
+        (shape.roles[r].devices_per_rank == 0 ? helpers_ : order_).push_back(r);
     std::ranges::stable_sort(order_, std::greater{}, [&](std::size_t r) {
-        const Role& role = spec.roles[r];
+        const RoleShape& role = shape.roles[r];
         return std::tuple(devices_on_a_node(role), role.devices_per_rank, role.ranks);
     });
 }
@@ -38,24 +38,24 @@ Fit GangPlacer::place() {
 
 Placement GangPlacer::placement() const {
     Placement placement;
-    for (std::size_t n = 0; n < state_.nodes.size(); ++n) {
-        const auto& node = state_.nodes[n];
+    for (std::size_t n = 0; n < rooms_.size(); ++n) {
+        const Room& room = rooms_[n];
         std::size_t taken = 0;
         std::vector<Seat> seats;
-        for (std::size_t r = 0; r < spec_.roles.size(); ++r)
+        for (std::size_t r = 0; r < shape_.roles.size(); ++r)
             for (std::int64_t rank = 0; rank < ranks_[r][n]; ++rank) {
-                Seat seat{spec_.roles[r].name, {}};
-                for (std::int64_t d = 0; d < spec_.roles[r].devices_per_rank; ++d)
-                    seat.devices.push_back(node.free[taken++]);
+                Seat seat{shape_.roles[r].name, {}};
+                for (std::int64_t d = 0; d < shape_.roles[r].devices_per_rank; ++d)
+                    seat.devices.push_back((*room.devices)[taken++]);
                 seats.push_back(std::move(seat));
             }
         if (!seats.empty())
-            placement.nodes.push_back({node.name, node.incarnation, std::move(seats)});
+            placement.nodes.push_back({*room.name, room.node->incarnation, std::move(seats)});
     }
     return placement;
 }
 
-std::int64_t GangPlacer::room(std::size_t node, const Role& role) const {
+std::int64_t GangPlacer::room(std::size_t node, const RoleShape& role) const {
     const std::int64_t ranks = free_[node] / role.devices_per_rank;
     if (!role.ranks_per_node) return ranks;
     return ranks >= *role.ranks_per_node ? *role.ranks_per_node : 0;
@@ -63,7 +63,7 @@ std::int64_t GangPlacer::room(std::size_t node, const Role& role) const {
 
 void GangPlacer::put(std::size_t node, std::size_t role, std::int64_t ranks) {
     ranks_[role][node] += ranks;
-    free_[node] -= ranks * spec_.roles[role].devices_per_rank;
+    free_[node] -= ranks * shape_.roles[role].devices_per_rank;
 }
 
 void GangPlacer::clear() {
@@ -76,7 +76,7 @@ bool GangPlacer::place_greedily() {
 }
 
 bool GangPlacer::place_role(std::size_t r) {
-    const Role& role = spec_.roles[r];
+    const RoleShape& role = shape_.roles[r];
     std::int64_t left = role.ranks;
     for (const auto n : nodes_by_room(role)) {
         const auto ranks = std::min(left, room(n, role));
@@ -89,7 +89,7 @@ bool GangPlacer::place_role(std::size_t r) {
 
 /// Nodes with more room first, so that a gang spans few nodes; equals by name. Where each node
 /// takes a fixed number anyhow, the tightest first: the larger holes stay for others.
-std::vector<std::size_t> GangPlacer::nodes_by_room(const Role& role) const {
+std::vector<std::size_t> GangPlacer::nodes_by_room(const RoleShape& role) const {
     std::vector<std::size_t> nodes;
     for (std::size_t n = 0; n < free_.size(); ++n)
         if (room(n, role) > 0) nodes.push_back(n);
@@ -100,15 +100,15 @@ std::vector<std::size_t> GangPlacer::nodes_by_room(const Role& role) const {
 
 /// Helpers need no device: they go where the gang is not crowded, the emptiest nodes first.
 bool GangPlacer::place_helpers(std::size_t r) {
-    const Role& role = spec_.roles[r];
+    const RoleShape& role = shape_.roles[r];
     const auto seats = [&](std::size_t n) {
         std::int64_t taken = 0;
         for (const auto helper : helpers_) taken += ranks_[helper][n];
-        const std::int64_t left = std::max<std::int64_t>(0, state_.nodes[n].helpers - taken);
+        const std::int64_t left = std::max<std::int64_t>(0, rooms_[n].node->helpers - taken);
         if (!role.ranks_per_node) return left;
         return left >= *role.ranks_per_node ? *role.ranks_per_node : 0;
     };
-    std::vector<std::size_t> nodes(state_.nodes.size());
+    std::vector<std::size_t> nodes(rooms_.size());
     for (std::size_t n = 0; n < nodes.size(); ++n) nodes[n] = n;
     std::ranges::stable_sort(nodes, std::greater{}, seats);
     std::int64_t left = role.ranks;
@@ -128,7 +128,7 @@ bool GangPlacer::search(std::size_t level) {
     for (std::size_t n = 0; n < nodes.size(); ++n) nodes[n] = n;
     std::ranges::stable_sort(nodes, std::greater{}, [&](std::size_t n) { return free_[n]; });
     const Counts before = free_;
-    return search_node(level, nodes, before, 0, spec_.roles[order_[level]].ranks);
+    return search_node(level, nodes, before, 0, shape_.roles[order_[level]].ranks);
 }
 
 bool GangPlacer::search_node(std::size_t level, const std::vector<std::size_t>& nodes,
@@ -136,7 +136,7 @@ bool GangPlacer::search_node(std::size_t level, const std::vector<std::size_t>& 
     if (++steps_ >= search_steps_max) return false;
     if (left == 0) return search(level + 1);
     const std::size_t r = order_[level];
-    const Role& role = spec_.roles[r];
+    const RoleShape& role = shape_.roles[r];
     std::int64_t possible = 0;
     for (std::size_t i = at; i < nodes.size() && possible < left; ++i)
         possible += room(nodes[i], role);

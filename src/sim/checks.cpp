@@ -1,6 +1,7 @@
 #include "sim/checks.hpp"
 
 #include "control/core_state.hpp"
+#include "control/scheduling.hpp"
 #include "goodput/goodput.hpp"
 #include "sim/describe.hpp"
 
@@ -44,6 +45,11 @@ void Checks::facts_made(const std::vector<FactRecord>& facts, const control::Led
         check_fact(record, ledger);
     }
     check_ledger(ledger);
+}
+
+void Checks::scheduling_kept(const scheduler::State& kept, const control::Ledger& ledger) {
+    if (kept != control::scheduling_of(ledger))
+        world_.violate("scheduling", "what the scheduler keeps is not what the ledger says");
 }
 
 void Checks::check_fact(const FactRecord& record, const control::Ledger& ledger) {

@@ -29,7 +29,10 @@ std::int64_t reply_of(const control::ControlCommand& command) {
 Decision<FactRecord, control::ControlCommand> WatchedControl::step(Instant now,
                                                                    const Event& event) {
     auto decision = core_.step(now, event);
-    if (!decision.facts.empty()) world_.checks.facts_made(decision.facts, core_.ledger());
+    if (!decision.facts.empty()) {
+        world_.checks.facts_made(decision.facts, core_.ledger());
+        world_.checks.scheduling_kept(core_.scheduling(), core_.ledger());
+    }
     const Sequence need = core_.ledger().last_sequence;
     for (const auto& command : decision.commands) needs_[reply_of(command)] = need;
     return decision;
