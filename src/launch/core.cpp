@@ -93,6 +93,7 @@ void LaunchCore::State::take(Instant now, const MemberAsked& event) {
     }
     // Revision 0 is no order: the asker looks for the lead elsewhere.
     MemberOrder order;
+    order.workload = context.config.order.workload;
     order.attempt = context.config.order.attempt;
     order.asked = event.beat.asked;
     context.out.push_back(AnswerMember{event.reply, order});

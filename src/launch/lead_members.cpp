@@ -32,7 +32,7 @@ void Lead::on_asked(Instant now, const MemberAsked& event) {
     const bool fits = beat.workload == ours.workload && beat.attempt == ours.attempt &&
                       beat.launcher_index >= 0 && beat.launcher_index < context_.launchers() &&
                       beat.launcher_index != context_.self();
-    if (!fits) { // the attempt in the answer is ours: a stranger ignores it
+    if (!fits) { // workload and attempt of the answer are ours: a stranger ignores it
         answer(reply);
         return;
     }
@@ -89,6 +89,7 @@ void Lead::set_order(MemberAction action) {
 
 void Lead::answer(const HeldReply& held) {
     MemberOrder order = order_;
+    order.workload = context_.config.order.workload;
     order.attempt = context_.config.order.attempt;
     order.term = context_.term;
     order.asked = held.asked;

@@ -15,7 +15,9 @@ void Member::set_lead(Instant now, const std::string& endpoint) {
 void Member::on_said(Instant now, const LeadSaid& event) {
     LaneState& used = lane(event.lane);
     const MemberOrder& order = event.order;
-    const bool ours = order.attempt == context_.config.order.attempt && order.revision > 0;
+    const AttemptOrder& mine = context_.config.order;
+    const bool ours =
+        order.workload == mine.workload && order.attempt == mine.attempt && order.revision > 0;
     if (!ours) { // somebody else's lead answers at our lead's address
         used.failed(now);
         return;

@@ -274,6 +274,7 @@ MUSTER_DESCRIBE_ENUM(MemberAction, wait, run, clear, leave)
 
 /// Lead to member: desired state.
 struct MemberOrder {
+    WorkloadId workload; // with the attempt: another job's lead may have got this lead's port
     AttemptNumber attempt = 0;
     std::int64_t asked = 0; // echo
     std::int64_t revision = 0;
@@ -283,6 +284,6 @@ struct MemberOrder {
     std::optional<RankTable> table; // with run
     friend bool operator==(const MemberOrder&, const MemberOrder&) = default;
 };
-MUSTER_DESCRIBE(MemberOrder, attempt, asked, revision, term, generation, action, table)
+MUSTER_DESCRIBE(MemberOrder, workload, attempt, asked, revision, term, generation, action, table)
 
 } // namespace muster

@@ -309,6 +309,9 @@ TEST(Fence, a_member_obeys_only_its_own_attempts_newest_order) {
         RankTable{1, 1, "127.0.0.1", 4000, 0, {RankRow{1, 1, 0, 1, RoleName{"worker"}, {}}}};
     EXPECT_EQ(Alone::count<StartRanks>(member.say(LeadSaid{Lane::poll, run})), 0);
     run.attempt = 3;
+    run.workload = WorkloadId{RawId{9, 9}}; // another job's lead has our lead's port now
+    EXPECT_EQ(Alone::count<StartRanks>(member.say(LeadSaid{Lane::poll, run})), 0);
+    run.workload = WorkloadId{};
     EXPECT_EQ(Alone::count<StartRanks>(member.say(LeadSaid{Lane::push, run})), 1);
     EXPECT_EQ(Alone::count<StartRanks>(member.say(LeadSaid{Lane::push, run})), 0);
     MemberOrder clear = run;
