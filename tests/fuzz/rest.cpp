@@ -38,6 +38,7 @@ class Server final : public api::Backend, public runtime::Outbox<control::Contro
         pass(control::hold_max * 2); // held answers are given
         REQUIRE(waiting_.empty(), "every request is answered");
         restart();
+        inbox_->close(); // what the feed still holds goes with it, and is told to nobody
     }
 
     void send(const http::HttpRequest& request) {
