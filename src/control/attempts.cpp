@@ -232,7 +232,6 @@ void judge_launchers(CoreState& state) {
     live.judge_launchers_at = Instant::never();
     std::vector<std::pair<AttemptKey, NodeName>> silent;
     for (const auto& [name, agent] : live.agents) {
-        const bool in_contact = state.now - agent.beat_at < state.config.suspect_after;
         for (const auto& [key, since] : agent.running) {
             const auto* workload = state.ledger.workload(key.workload);
             const auto* attempt = workload == nullptr ? nullptr : workload->live_attempt();
@@ -242,7 +241,7 @@ void judge_launchers(CoreState& state) {
             const Instant limit = sign + launcher_silent_limit;
             if (limit > state.now)
                 live.judge_launchers_at = std::min(live.judge_launchers_at, limit);
-            else if (in_contact) // otherwise its next beat begins anew
+            else if (in_contact(state, name)) // otherwise its next beat begins anew
                 silent.emplace_back(key, name);
         }
     }

@@ -50,6 +50,13 @@ inline std::int64_t revision_base(const CoreState& state) {
 
 inline constexpr const char* actor_controller = "controller";
 inline constexpr const char* actor_scheduler = "scheduler";
+/// Its agent beat a short while ago.
+inline bool in_contact(const CoreState& state, const NodeName& node) {
+    const auto agent = state.live.agents.find(node);
+    return agent != state.live.agents.end() &&
+           state.now - agent->second.beat_at < state.config.suspect_after;
+}
+
 inline std::string actor_node(const NodeName& node) { return "node:" + node.text; }
 
 // ---- beats.cpp: what agents and launchers say

@@ -20,12 +20,6 @@ void done(CoreState& state, std::map<std::int64_t, PendingLogs>::iterator it) {
     state.live.logs.erase(it);
 }
 
-bool reachable(const CoreState& state, const NodeName& node) {
-    const auto agent = state.live.agents.find(node);
-    return agent != state.live.agents.end() &&
-           state.now - agent->second.beat_at < state.config.suspect_after;
-}
-
 std::set<NodeName> nodes_of(const WorkloadRecord& workload) {
     std::set<NodeName> nodes;
     for (const auto& attempt : workload.attempts)
@@ -56,7 +50,7 @@ void ask_logs(CoreState& state, const RequestAsked& asked, const ReadJobLogs& re
         for (const auto& position : request.positions)
             if (position.node.empty() || position.node == node) order.positions.push_back(position);
         if (!request.positions.empty() && order.positions.empty()) continue;
-        if (!reachable(state, node)) {
+        if (!in_contact(state, node)) {
             pending.answer.errors.push_back("node " + node.text + " is not in contact");
             continue;
         }

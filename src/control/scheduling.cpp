@@ -54,11 +54,7 @@ scheduler::State scheduling_of(const Ledger& ledger) {
 }
 
 void note_contact(CoreState& state) {
-    for (auto& [name, node] : state.scheduling.nodes) {
-        const auto agent = state.live.agents.find(name);
-        node.in_contact = agent != state.live.agents.end() &&
-                          state.now - agent->second.beat_at < state.config.suspect_after;
-    }
+    for (auto& [name, node] : state.scheduling.nodes) node.in_contact = in_contact(state, name);
 }
 
 void plan_if_needed(CoreState& state) {

@@ -29,10 +29,7 @@ WorkloadCondition condition_of(const AttemptRecord& attempt, const AttemptLive* 
 
 Contact contact_of(const CoreState& state, const NodeRecord& node) {
     if (node.lost) return Contact::lost;
-    const auto agent = state.live.agents.find(node.name);
-    const bool fresh = agent != state.live.agents.end() &&
-                       state.now - agent->second.beat_at < state.config.suspect_after;
-    return fresh ? Contact::connected : Contact::suspect;
+    return in_contact(state, node.name) ? Contact::connected : Contact::suspect;
 }
 
 AttemptView view_of(const AttemptRecord& attempt) {
