@@ -13,8 +13,8 @@ std::int64_t devices_on_a_node(const RoleShape& role) {
 
 } // namespace
 
-GangPlacer::GangPlacer(std::vector<Room> rooms, const Shape& shape)
-    : rooms_(std::move(rooms)), shape_(shape), ranks_(shape.roles.size(), Counts(rooms_.size())) {
+GangPlacer::GangPlacer(const std::vector<Room>& rooms, const Shape& shape)
+    : rooms_(rooms), shape_(shape), ranks_(shape.roles.size(), Counts(rooms_.size())) {
     for (const auto& room : rooms_) free_.push_back(std::ssize(*room.devices));
     for (std::size_t r = 0; r < shape.roles.size(); ++r)
         (shape.roles[r].devices_per_rank == 0 ? helpers_ : order_).push_back(r);

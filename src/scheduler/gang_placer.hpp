@@ -27,7 +27,7 @@ struct Room {
 
 class GangPlacer {
   public:
-    GangPlacer(std::vector<Room> rooms, const Shape& shape);
+    GangPlacer(const std::vector<Room>& rooms, const Shape& shape);
 
     Fit place();
     /// After a place() that did not say yes: the role that found no room first.
@@ -50,7 +50,7 @@ class GangPlacer {
     bool search_node(std::size_t level, const std::vector<std::size_t>& nodes, const Counts& before,
                      std::size_t at, std::int64_t left);
 
-    std::vector<Room> rooms_;
+    const std::vector<Room>& rooms_;
     const Shape& shape_;
     std::vector<std::size_t> order_;   // roles with devices, the most constrained first
     std::vector<std::size_t> helpers_; // roles without

@@ -81,11 +81,6 @@ std::optional<Reason> never_fits(const std::vector<Room>& empty, const Shape& sh
     return Reason{ReasonCode::larger_than_nodes, shaped.subject, largest, shaped.need, ""};
 }
 
-/// What can never fit as the cluster stands does not hold up the others.
-bool could_fit(const State& state, const Shape& shape) {
-    return !never_fits(rooms_of(state, Which::in_service, Fill::empty), shape);
-}
-
 /// Why the class has no place now: what is missing, then where it could come from. Empty: it has.
 std::vector<Reason> why_class_waits(const State& state, const Shape& shape) {
     const auto rooms = rooms_of(state, Which::in_service, Fill::as_it_is);
@@ -97,7 +92,7 @@ std::vector<Reason> why_class_waits(const State& state, const Shape& shape) {
         first = {ReasonCode::no_nodes, "", 0, 1, ""};
     else if (const auto need = shape.devices(); need > free)
         first = {ReasonCode::waiting_for_devices, "", free, need, ""};
-    if (!could_fit(state, shape))
+    if (never_fits(rooms_of(state, Which::in_service, Fill::empty), shape))
         if (auto never = never_fits(state, shape); never && never->code != ReasonCode::no_nodes)
             first = std::move(*never);
 
@@ -151,6 +146,9 @@ std::vector<Reason> why_waiting(const State& state, const std::optional<Workload
 
 Plan plan(State& state, Instant now) {
     Plan plan;
+    // Rooms point into the State: they follow what is taken.
+    const auto rooms = rooms_of(state, Which::in_service, Fill::as_it_is);
+    const auto empty = rooms_of(state, Which::in_service, Fill::empty);
     Taken taken(state);
     std::set<Shape> without_place; // more admissions do not make room for these classes
     for (const auto& key : state.queue) {
@@ -160,17 +158,16 @@ Plan plan(State& state, Instant now) {
             continue;
         }
         if (plan.blocker || without_place.contains(demand.shape)) continue;
-        const auto rooms = rooms_of(state, Which::in_service, Fill::as_it_is);
         GangPlacer placer(rooms, demand.shape);
         if (placer.place() == Fit::yes) {
             const Reason reason{ReasonCode::fits, "", devices_in(rooms), demand.shape.devices(),
                                 ""};
             plan.admissions.push_back({key.id, placer.placement(), reason});
             taken.take(plan.admissions.back().placement);
-        } else if (could_fit(state, demand.shape)) {
-            plan.blocker = key.id;
+        } else if (never_fits(empty, demand.shape)) {
+            without_place.insert(demand.shape); // as the cluster stands: it holds up nobody
         } else {
-            without_place.insert(demand.shape);
+            plan.blocker = key.id;
         }
     }
     return plan;
