@@ -12,6 +12,15 @@ LauncherResult success() {
     return result;
 }
 
+/// Job "train", of one rank, that runs its first generation on n1.
+WorkloadView running_job(Harness& h) {
+    h.beat("n1");
+    auto job = h.submit(job_spec(1));
+    h.obey("n1", *h.beat("n1"));
+    h.run_generation(job.id, 1, 1, 1);
+    return job;
+}
+
 TEST(Control, AJobFromSubmitToFinish) {
     Harness h;
     ASSERT_TRUE(h.beat("n1"));
@@ -233,10 +242,7 @@ TEST(Control, NumbersThatNoOrderNamedDoNoHarm) {
 
 TEST(Control, CancelReachesTheLeadAndIsEnforcedWhenItDoesNotAnswer) {
     Harness h;
-    h.beat("n1");
-    const auto job = h.submit(job_spec(1));
-    h.obey("n1", *h.beat("n1"));
-    h.run_generation(job.id, 1, 1, 1);
+    const auto job = running_job(h);
     h.ask(Cancel{"train"});
     EXPECT_EQ(h.say(h.launcher(job.id, 1, 0)).stop, StopKind::cancel);
     for (int i = 0; i < 44; ++i) {
@@ -259,10 +265,7 @@ TEST(Control, CancelReachesTheLeadAndIsEnforcedWhenItDoesNotAnswer) {
 
 TEST(Control, ACancelledJobWhoseNodeIsLostWasCancelledBySomebody) {
     Harness h;
-    h.beat("n1");
-    const auto job = h.submit(job_spec(1));
-    h.obey("n1", *h.beat("n1"));
-    h.run_generation(job.id, 1, 1, 1);
+    running_job(h);
     h.ask(Cancel{"train"});
     h.pass(Duration::seconds(20)); // the node is lost before the job has ended
     const auto detail = h.get("train");

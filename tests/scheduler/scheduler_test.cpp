@@ -45,13 +45,15 @@ struct Case {
                     Instant{});
     }
     WorkloadId add(WorkloadSpec spec, std::int64_t priority = 50) {
-        const auto n = specs.size() + 1;
         spec.priority = priority;
+        return submit(specs.size() + 1, spec);
+    }
+    /// The n-th job, submitted at n ns.
+    WorkloadId submit(std::size_t n, const WorkloadSpec& spec) {
+        const WorkloadName name{"j" + std::to_string(n)};
         specs.emplace(id_of(n), spec);
-        state.apply(
-            WorkloadSubmitted{
-                id_of(n), WorkloadName{"j" + std::to_string(n)}, std::move(spec), "", {}},
-            Instant{static_cast<std::int64_t>(n)});
+        state.apply(WorkloadSubmitted{id_of(n), name, spec, "", {}},
+                    Instant{static_cast<std::int64_t>(n)});
         return id_of(n);
     }
 };
@@ -327,7 +329,22 @@ TEST(Plan, RandomClustersAreNeverOversubscribedAndEveryoneHasAReason) {
             const bool admitted =
                 std::ranges::find(plan.admissions, id, &Admission::id) != plan.admissions.end();
             ASSERT_NE(admitted, plan.waiting.contains(id)) << "seed " << seed;
-            if (!admitted) ASSERT_FALSE(plan.waiting.at(id).empty()) << "seed " << seed;
+            if (!admitted) {
+                ASSERT_FALSE(plan.waiting.at(id).empty()) << "seed " << seed;
+            }
+        }
+        // Equal input in another order gives an equal plan.
+        Case other;
+        for (auto n = nodes; n > 0; --n) {
+            const auto& known = c.state.nodes.at(NodeName{"n" + std::to_string(n - 1)});
+            other.node("n" + std::to_string(n - 1), std::ssize(known.devices));
+        }
+        for (auto n = jobs; n > 0; --n) other.submit(n, c.specs.at(id_of(n)));
+        const auto again = decide(other.state, Instant{1000});
+        ASSERT_EQ(again.admissions.size(), plan.admissions.size());
+        for (std::size_t i = 0; i < again.admissions.size(); ++i) {
+            ASSERT_EQ(again.admissions[i].id, plan.admissions[i].id);
+            ASSERT_EQ(again.admissions[i].placement, plan.admissions[i].placement);
         }
     }
 }
