@@ -22,7 +22,7 @@ class Checks {
     // ---- the control plane
     /// After every step that made facts: `ledger` has them applied.
     void facts_made(const std::vector<FactRecord>& facts, const control::Ledger& ledger);
-    /// What the scheduler keeps by facts is what the ledger would give it, and no plan changed it.
+    /// What the scheduler keeps by facts is what the ledger would give it.
     void scheduling_kept(const scheduler::State& kept, const control::Ledger& ledger);
     void became_durable(const FactRecord& record);
     /// An answer leaves the server whose facts up to `need` must be durable.
